@@ -3,8 +3,9 @@
 #define MILLRACE_BASE_INVARIANT_H
 
 /*
- * One invariant function per object, `static bool x_ok(const struct x *)`, asserted when an entry point returns. It may cost as
- * much as the object is large, so only builds with -Dinvariants=true evaluate it; plain assert() stays for what is cheap.
+ * One invariant function per object, `static bool x_ok(const struct x *)`, asserted when an entry
+ * point returns. It may cost as much as the object is large, so only builds with -Dinvariants=true
+ * evaluate it; plain assert() stays for what is cheap.
  */
 
 #include <assert.h>

@@ -3,8 +3,9 @@
 #define MILLRACE_BASE_LIST_H
 
 /*
- * Intrusive doubly linked list. A list is a node whose neighbours are its first and last member; a node that stands in no
- * list points at itself, so that list_remove is safe at any time and membership can be asked of the node.
+ * Intrusive doubly linked list. A list is a node whose neighbours are its first and last member; a
+ * node that stands in no list points at itself, so that list_remove is safe at any time and
+ * membership can be asked of the node.
  */
 
 #include <stdbool.h>
@@ -15,13 +16,12 @@ struct list {
     struct list *prev;
 };
 
-#define container_of(ptr, type, member) ((type *)(void *)((char *)(ptr) - offsetof(type, member)))
+#define container_of(ptr, type, member) ((type *)(void *)((char *)(ptr)-offsetof(type, member)))
 
 /* The body may remove `it` itself only with list_for_each_safe. */
-#define list_for_each(it, head)                                                                    \
-    for (struct list *it = (head)->next; it != (head); it = it->next)
-#define list_for_each_safe(it, head)                                                               \
-    for (struct list *it = (head)->next, *it##_next = it->next; it != (head);                      \
+#define list_for_each(it, head) for (struct list *it = (head)->next; it != (head); it = it->next)
+#define list_for_each_safe(it, head)                                          \
+    for (struct list *it = (head)->next, *it##_next = it->next; it != (head); \
          it = it##_next, it##_next = it->next)
 
 /* An empty list, or a node in none. */

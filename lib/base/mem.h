@@ -3,8 +3,9 @@
 #define MILLRACE_BASE_MEM_H
 
 /*
- * Memory as an argument. Objects take it when they are created or when a table grows, never at packet rate. The caller
- * of mem_free names the size it asked for, so that an owner can account without a header in front of each block.
+ * Memory as an argument. Objects take it when they are created or when a table grows, never at
+ * packet rate. The caller of mem_free names the size it asked for, so that an owner can account
+ * without a header in front of each block.
  */
 
 #include <stddef.h>

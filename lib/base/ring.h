@@ -3,8 +3,9 @@
 #define MILLRACE_BASE_RING_H
 
 /*
- * Deque of pointers in a power-of-two ring indexed by mask. Head and tail are free-running 32-bit counts, so full and empty differ
- * without a spare slot. Grows by doubling up to a bound; within its capacity it never allocates. One thread's.
+ * Deque of pointers in a power-of-two ring indexed by mask. Head and tail are free-running 32-bit
+ * counts, so full and empty differ without a spare slot. Grows by doubling up to a bound; within
+ * its capacity it never allocates. One thread's.
  */
 
 #include <assert.h>

@@ -3,8 +3,9 @@
 #define MILLRACE_BASE_RNG_H
 
 /*
- * Seeded random numbers: xoshiro256** (Blackman and Vigna, 2018). The same seed gives the same sequence. Not for secrets: those
- * come from siphash24 under a key that the caller took from the system.
+ * Seeded random numbers: xoshiro256** (Blackman and Vigna, 2018). The same seed gives the same
+ * sequence. Not for secrets: those come from siphash24 under a key that the caller took from the
+ * system.
  */
 
 #include <stdint.h>

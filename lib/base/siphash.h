@@ -2,7 +2,8 @@
 #ifndef MILLRACE_BASE_SIPHASH_H
 #define MILLRACE_BASE_SIPHASH_H
 
-/* SipHash-2-4 and SipHash-1-3 (Aumasson and Bernstein, 2012): keyed hashes that an outsider cannot steer. */
+/* SipHash-2-4 and SipHash-1-3 (Aumasson and Bernstein, 2012): keyed hashes that an outsider cannot
+ * steer. */
 
 #include <stddef.h>
 #include <stdint.h>

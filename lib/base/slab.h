@@ -3,8 +3,9 @@
 #define MILLRACE_BASE_SLAB_H
 
 /*
- * Objects of one size, named by handles that carry a generation: a handle kept past its object's end finds nothing, where a pointer would
- * find another object. Memory grows by chunks that never move, up to a bound; freed slots are reused, last freed first.
+ * Objects of one size, named by handles that carry a generation: a handle kept past its object's
+ * end finds nothing, where a pointer would find another object. Memory grows by chunks that never
+ * move, up to a bound; freed slots are reused, last freed first.
  */
 
 #include <stdbool.h>
@@ -13,7 +14,8 @@
 
 #include "base/mem.h"
 
-/* Slot index in the low half, generation in the high half. Never 0 for a live object, so 0 may stand for none. */
+/* Slot index in the low half, generation in the high half. Never 0 for a live object, so 0 may
+ * stand for none. */
 typedef uint64_t handle_t;
 #define HANDLE_NONE UINT64_C(0)
 
@@ -24,7 +26,8 @@ struct slab *slab_create(struct mem *mem, size_t size, size_t align, uint32_t ma
 /* Objects still live go with it. */
 void slab_destroy(struct slab *s);
 
-/* A zeroed object and its handle. NULL where the bound is met or memory is out; handle is then HANDLE_NONE. */
+/* A zeroed object and its handle. NULL where the bound is met or memory is out; handle is then
+ * HANDLE_NONE. */
 void *slab_alloc(struct slab *s, handle_t *handle);
 /* object must be live. Its handle is stale from here on. */
 void slab_free(struct slab *s, void *object);
@@ -34,7 +37,8 @@ handle_t slab_handle(const struct slab *s, const void *object);
 
 uint32_t slab_live(const struct slab *s);
 uint32_t slab_max(const struct slab *s);
-/* The first live object at or after slot *cursor, advancing *cursor past it; NULL at the end. Stable while objects come and go. */
+/* The first live object at or after slot *cursor, advancing *cursor past it; NULL at the end.
+ * Stable while objects come and go. */
 void *slab_next(const struct slab *s, uint32_t *cursor);
 
 #endif

@@ -3,9 +3,10 @@
 #define MILLRACE_BASE_WHEEL_H
 
 /*
- * Hierarchical timer wheel (Varghese and Lauck, "Hashed and Hierarchical Timing Wheels", 1987). Arm, re-arm and cancel are O(1) and
- * allocate nothing: the timer is embedded in what it belongs to. A timer fires in the first wheel_expire whose now has
- * reached its time, never before; timers due in one call fire in order of time, those of the same time in order of arming.
+ * Hierarchical timer wheel (Varghese and Lauck, "Hashed and Hierarchical Timing Wheels", 1987).
+ * Arm, re-arm and cancel are O(1) and allocate nothing: the timer is embedded in what it belongs
+ * to. A timer fires in the first wheel_expire whose now has reached its time, never before; timers
+ * due in one call fire in order of time, those of the same time in order of arming.
  */
 
 #include <stdbool.h>
@@ -17,9 +18,10 @@
 struct timer;
 
 /*
- * The timer is no longer armed when this runs and may be armed again, or its owner freed. It may arm and cancel any timer of the
- * wheel, but not call wheel_expire. A timer armed for a time <= now fires in this same call of wheel_expire only if that
- * is its own doing at most once per call: a timer re-armed for the past waits for the next call.
+ * The timer is no longer armed when this runs and may be armed again, or its owner freed. It may
+ * arm and cancel any timer of the wheel, but not call wheel_expire. A timer armed for a time <= now
+ * fires in this same call of wheel_expire only if that is its own doing at most once per call: a
+ * timer re-armed for the past waits for the next call.
  */
 typedef void (*timer_fire)(struct timer *t, tick_t now);
 
@@ -35,7 +37,7 @@ struct timer {
 #define WHEEL_LEVELS     8 /* 16 + 8 * 6 = 64 bits: every tick has a slot */
 
 struct wheel {
-    tick_t now; /* all slots before it are empty */
+    tick_t now;                      /* all slots before it are empty */
     uint64_t occupied[WHEEL_LEVELS]; /* a bit for each slot that holds timers */
     struct list slot[WHEEL_LEVELS][WHEEL_SLOTS];
     struct list due; /* past or present; what an expire is working through */
@@ -63,8 +65,9 @@ void wheel_arm(struct wheel *w, struct timer *t, tick_t when);
 void wheel_cancel(struct wheel *w, struct timer *t);
 
 /*
- * A time no later than the earliest timer, and exact where that timer is within the finest level's reach; TICK_NEVER where none is armed. A
- * sleeper that wakes then and calls wheel_expire makes progress: it either fires a timer or moves one to a finer level.
+ * A time no later than the earliest timer, and exact where that timer is within the finest level's
+ * reach; TICK_NEVER where none is armed. A sleeper that wakes then and calls wheel_expire makes
+ * progress: it either fires a timer or moves one to a finer level.
  */
 tick_t wheel_next(const struct wheel *w);
 

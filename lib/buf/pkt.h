@@ -3,17 +3,19 @@
 #define MILLRACE_BUF_PKT_H
 
 /*
- * A packet view: where some bytes of a packet lie, how much may be written around them, and whose memory they are in.
- * In the appliance a view lives in its mbuf's private area (app/mbuf.c is the only file that knows both); in tests it
- * is heap memory (tests/support).
+ * A packet view: where some bytes of a packet lie, how much may be written around them, and whose
+ * memory they are in. In the appliance a view lives in its mbuf's private area (app/mbuf.c is the
+ * only file that knows both); in tests it is heap memory (tests/support).
  *
- * Ownership. A view is reference-counted; whoever holds a reference gives it up with pkt_free. Passing a packet to a
- * function that is said to take it passes the reference. Counts are not atomic: a packet belongs to one worker at a time.
+ * Ownership. A view is reference-counted; whoever holds a reference gives it up with pkt_free.
+ * Passing a packet to a function that is said to take it passes the reference. Counts are not
+ * atomic: a packet belongs to one worker at a time.
  *
- * Chains. Views linked by next form one packet; the head carries the metadata and the chain's length. pkt_free frees the
- * whole chain; each view of a chain has a reference count of its own.
+ * Chains. Views linked by next form one packet; the head carries the metadata and the chain's
+ * length. pkt_free frees the whole chain; each view of a chain has a reference count of its own.
  *
- * Sharing. The bytes of a view with refs > 1, or of which a slice was taken, are read-only to everyone (pkt_writable).
+ * Sharing. The bytes of a view with refs > 1, or of which a slice was taken, are read-only to
+ * everyone (pkt_writable).
  */
 
 #include <assert.h>
@@ -24,19 +26,20 @@
 struct pkt;
 struct pkt_pool;
 
-/* What is known of a received packet, and what is asked of the port for one to be sent. Valid in the head of a chain. */
+/* What is known of a received packet, and what is asked of the port for one to be sent. Valid in
+ * the head of a chain. */
 enum pkt_flag {
     PKT_RX_IP_CSUM_OK = 1u << 0,  /* the device verified the IPv4 header checksum */
     PKT_RX_L4_CSUM_OK = 1u << 1,  /* the device verified the TCP, UDP or SCTP checksum */
     PKT_RX_IP_CSUM_BAD = 1u << 2, /* the device found it wrong */
     PKT_RX_L4_CSUM_BAD = 1u << 3,
-    PKT_RX_HASH = 1u << 4, /* hash holds the device's RSS hash */
-    PKT_RX_VLAN = 1u << 5, /* the device stripped a tag into vlan */
-    PKT_TX_IP_CSUM = 1u << 6, /* fill the IPv4 header checksum (field is zero) */
-    PKT_TX_L4_CSUM = 1u << 7, /* fill the L4 checksum (field holds the pseudo-header sum; SCTP: zero) */
-    PKT_TX_TSO = 1u << 8,     /* cut into segments of tso_mss payload bytes */
-    PKT_TX_VLAN = 1u << 9,    /* insert vlan */
-    PKT_IPV6 = 1u << 10,      /* with the TX flags: the network header is IPv6, not IPv4 */
+    PKT_RX_HASH = 1u << 4,      /* hash holds the device's RSS hash */
+    PKT_RX_VLAN = 1u << 5,      /* the device stripped a tag into vlan */
+    PKT_TX_IP_CSUM = 1u << 6,   /* fill the IPv4 header checksum (field is zero) */
+    PKT_TX_L4_CSUM = 1u << 7,   /* fill the L4 checksum (field: pseudo-header sum; SCTP: zero) */
+    PKT_TX_TSO = 1u << 8,       /* cut into segments of tso_mss payload bytes */
+    PKT_TX_VLAN = 1u << 9,      /* insert vlan */
+    PKT_IPV6 = 1u << 10,        /* with the TX flags: the network header is IPv6, not IPv4 */
     PKT_REASSEMBLED = 1u << 11, /* put together from fragments */
 };
 
@@ -54,7 +57,7 @@ struct pkt {
     uint16_t tailroom; /* writable bytes after data + len */
     uint32_t refs;
     const struct pkt_ops *ops;
-    struct pkt *base; /* a slice's owner of the memory, holding one reference to it; NULL in an owner */
+    struct pkt *base; /* a slice's owner of the memory, one reference to it; NULL in an owner */
 
     /* Head only. */
     uint16_t flags; /* enum pkt_flag */
@@ -74,7 +77,8 @@ _Static_assert(sizeof(struct pkt) <= 128, "two cache lines of an mbuf's private 
 
 /* Where a stack gets its packets; handed to it at creation. */
 struct pkt_pool {
-    /* A packet of len 0 with at least headroom bytes before data and room bytes after; metadata zero; refs 1. NULL: none left. */
+    /* A packet of len 0 with at least headroom bytes before data and room bytes after; metadata
+     * zero; refs 1. NULL: none left. */
     struct pkt *(*alloc)(struct pkt_pool *pool);
     /* A bare view with refs 1 and no memory of its own, for pkt_slice to fill. NULL: none left. */
     struct pkt *(*alloc_view)(struct pkt_pool *pool);
@@ -123,7 +127,8 @@ static inline void pkt_pull(struct pkt *p, uint32_t n)
     p->headroom = (uint16_t)(p->headroom + n);
 }
 
-/* n more bytes at the end of a packet of one view, for the caller to fill. NULL where tailroom is too small. */
+/* n more bytes at the end of a packet of one view, for the caller to fill. NULL where tailroom is
+ * too small. */
 static inline uint8_t *pkt_put(struct pkt *p, uint32_t n)
 {
     assert(!p->next && "put extends a packet of one view");
@@ -143,15 +148,16 @@ void pkt_trim(struct pkt *p, uint32_t total);
 void pkt_append(struct pkt *head, struct pkt *tail);
 
 /*
- * Makes the first n bytes of the chain contiguous in the head view. False where n exceeds the chain or the head's
- * tailroom, or the head may not be written; the packet is then unchanged.
+ * Makes the first n bytes of the chain contiguous in the head view. False where n exceeds the chain
+ * or the head's tailroom, or the head may not be written; the packet is then unchanged.
  */
 bool pkt_pullup(struct pkt *p, uint32_t n);
 
 /* Copies len bytes from offset of the chain to dst. offset + len <= p->total. */
 void pkt_copy_out(const struct pkt *p, uint32_t offset, void *dst, uint32_t len);
 
-/* A chain of views of the bytes [offset, offset + len) of p, without copying; it holds what it needs of p. NULL: pool empty. */
+/* A chain of views of the bytes [offset, offset + len) of p, without copying; it holds what it
+ * needs of p. NULL: pool empty. */
 struct pkt *pkt_slice(struct pkt_pool *pool, struct pkt *p, uint32_t offset, uint32_t len);
 
 /* A packet with memory of its own and the same bytes and metadata. NULL: pool empty. */

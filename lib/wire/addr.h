@@ -3,8 +3,9 @@
 #define MILLRACE_WIRE_ADDR_H
 
 /*
- * One address type for both families: 16 bytes in network order, IPv4 as ::ffff:a.b.c.d (RFC 4291 2.5.5.2). One comparison, one
- * hash, one table for both. On the wire an IPv6 packet with a mapped address is refused (wire/ipv6.h), so the two never mix.
+ * One address type for both families: 16 bytes in network order, IPv4 as ::ffff:a.b.c.d (RFC
+ * 4291 2.5.5.2). One comparison, one hash, one table for both. On the wire an IPv6 packet with a
+ * mapped address is refused (wire/ipv6.h), so the two never mix.
  */
 
 #include <stdbool.h>
@@ -27,7 +28,7 @@ struct ip_prefix {
 };
 
 /* Longest text with its NUL: eight groups, or a mapped address. */
-#define IP_ADDR_TEXT 46
+#define IP_ADDR_TEXT  46
 #define MAC_ADDR_TEXT 18
 
 extern const struct ip_addr IP_ADDR_ANY6; /* :: */
@@ -88,10 +89,12 @@ static inline bool mac_is_multicast(const struct mac_addr *m)
     return m->b[0] & 1;
 }
 
-/* "192.0.2.1" or "2001:db8::1" (RFC 5952), NUL-terminated. dst holds IP_ADDR_TEXT bytes. Returns the length. */
+/* "192.0.2.1" or "2001:db8::1" (RFC 5952), NUL-terminated. dst holds IP_ADDR_TEXT bytes. Returns
+ * the length. */
 size_t ip_format(const struct ip_addr *a, char *dst);
 size_t mac_format(const struct mac_addr *m, char *dst);
-/* Whole-string parsers; false where text is not exactly one address. A mapped IPv6 literal is refused. */
+/* Whole-string parsers; false where text is not exactly one address. A mapped IPv6 literal is
+ * refused. */
 bool ip_parse(const char *text, struct ip_addr *a);
 bool mac_parse(const char *text, struct mac_addr *m);
 /* "addr/len"; host bits are kept. Without a slash the length is the family's full length. */

@@ -38,7 +38,7 @@ void heap_init(struct heap *h)
     *h = (struct heap){.mem = {.alloc = heap_alloc, .free = heap_free}, .limit = SIZE_MAX};
 }
 
-/* Each packet is one heap block: the view, then its memory, so that a read past either end is seen. */
+/* Each packet is one heap block, the view and then its memory: a read past either end is seen. */
 struct block {
     struct pkt pkt;
     struct heap_pool *pool;
@@ -90,9 +90,11 @@ static struct pkt *pool_alloc_view(struct pkt_pool *p)
 
 void heap_pool_init(struct heap_pool *p, uint16_t headroom, uint16_t room)
 {
-    *p = (struct heap_pool){
-        .pool = {.alloc = pool_alloc, .alloc_view = pool_alloc_view, .headroom = headroom, .room = room},
-        .limit = SIZE_MAX};
+    *p = (struct heap_pool){.pool = {.alloc = pool_alloc,
+                                     .alloc_view = pool_alloc_view,
+                                     .headroom = headroom,
+                                     .room = room},
+                            .limit = SIZE_MAX};
 }
 
 struct pkt *heap_pkt(struct heap_pool *p, const void *bytes, size_t len, size_t view)

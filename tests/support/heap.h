@@ -3,8 +3,8 @@
 #define MILLRACE_TESTS_HEAP_H
 
 /*
- * Memory and packets for code under test, from the heap, so that AddressSanitizer sees every byte, with a count of what
- * is still held and a way to run out on purpose.
+ * Memory and packets for code under test, from the heap, so that AddressSanitizer sees every byte,
+ * with a count of what is still held and a way to run out on purpose.
  */
 
 #include <stddef.h>
@@ -32,7 +32,8 @@ struct heap_pool {
 /* room and headroom as in struct pkt_pool. */
 void heap_pool_init(struct heap_pool *p, uint16_t headroom, uint16_t room);
 
-/* A packet of these bytes, split into views of at most `view` bytes (0: one view). NULL only at the pool's limit. */
+/* A packet of these bytes, split into views of at most `view` bytes (0: one view). NULL only at the
+ * pool's limit. */
 struct pkt *heap_pkt(struct heap_pool *p, const void *bytes, size_t len, size_t view);
 
 #endif

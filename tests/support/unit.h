@@ -7,7 +7,8 @@
  *
  *     UNIT_MAIN("wheel", setup, teardown, fires_in_order, survives_the_wrap)
  *
- * setup and teardown run around every test in its own process; both may be NULL. Teardown asserts that nothing is leaked.
+ * setup and teardown run around every test in its own process; both may be NULL. Teardown asserts
+ * that nothing is leaked.
  */
 
 #include <check.h>
@@ -16,11 +17,11 @@
 int unit_run(const char *name, void (*setup)(void), void (*teardown)(void),
              const TTest *const *tests, size_t n);
 
-#define UNIT_MAIN(name, setup, teardown, ...)                                                      \
-    int main(void)                                                                                 \
-    {                                                                                              \
-        const TTest *const tests[] = {__VA_ARGS__};                                                \
-        return unit_run(name, setup, teardown, tests, sizeof(tests) / sizeof(tests[0]));           \
+#define UNIT_MAIN(name, setup, teardown, ...)                                            \
+    int main(void)                                                                       \
+    {                                                                                    \
+        const TTest *const tests[] = {__VA_ARGS__};                                      \
+        return unit_run(name, setup, teardown, tests, sizeof(tests) / sizeof(tests[0])); \
     }
 
 #endif
