@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef MILLRACE_STACK_STACK_H
+#define MILLRACE_STACK_STACK_H
+
+/*
+ * One worker's network stack: interfaces, neighbours, ICMP, paths and flows. It owns no device and
+ * no clock: packets go in by stack_input, come out by stack_output, and stack_deadline says when it
+ * wants stack_expire. One thread's at a time.
+ *
+ * Several workers run a stack each over the same interfaces and addresses. The one with worker == 0
+ * speaks for the host: it answers ARP and neighbour discovery and runs duplicate address detection;
+ * the others only listen, for which the application hands each of them a copy of what steer_owner
+ * (stack/steer.h) calls STEER_ALL.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/mem.h"
+#include "base/tick.h"
+#include "buf/pkt.h"
+#include "ctl/request.h"
+#include "stack/iface.h"
+#include "stats/counter.h"
+
+struct stack;
+
+/* Every bound that a peer can push against. Zero takes the default. */
+struct stack_limits {
+    uint32_t neighbours;      /* entries, per worker: 4096 */
+    uint32_t neighbour_queue; /* packets waiting for one neighbour: 16 (RFC 4861 7.2.2 asks for at
+                                 least one) */
+    uint32_t paths;           /* path MTU entries: 4096 */
+    uint32_t reass_datagrams; /* incomplete at once: 256 */
+    uint32_t reass_bytes;     /* held by them: 4 MiB */
+    uint32_t flows;           /* connections: 1,048,576 */
+    uint32_t tx_queue;        /* packets waiting for one device: 4096 */
+};
+
+struct stack_icmp {
+    bool echo;            /* answer echo requests */
+    bool errors;          /* send unreachable, time exceeded, too big, parameter problem */
+    uint32_t error_rate;  /* per second, all together (RFC 4443 2.4 f, RFC 1812 4.3.2.8); 0: 100 */
+    uint32_t error_burst; /* 0: 50 */
+};
+
+struct stack_config {
+    uint16_t worker; /* this one's index */
+    uint16_t n_workers;
+    uint16_t n_ifaces;                /* 1..IFACE_MAX */
+    const struct iface_config *iface; /* copied */
+    struct stack_icmp icmp;
+    struct stack_limits limits;
+};
+
+/* What a stack is given to live on. All of it outlives the stack. */
+struct stack_env {
+    struct mem *mem;
+    struct pkt_pool *pool;
+    struct counters *counters;
+    /* Gives p, which is taken, to another worker's stack_input: a reassembled datagram whose flow
+     * is not ours. May be NULL with one worker. */
+    void (*handoff)(void *ctx, uint16_t worker, struct pkt *p);
+    void *ctx;
+    uint8_t seed[32]; /* from the system's random source */
+};
+
+enum stack_error {
+    STACK_E_MEMORY = -1,
+    STACK_E_CONFIG = -2, /* an address, MTU or count outside what iface.h allows */
+};
+
+/* NULL: no memory, or a configuration outside iface.h's bounds; *error (may be NULL) says which. */
+struct stack *stack_create(const struct stack_config *config, const struct stack_env *env,
+                           tick_t now, enum stack_error *error);
+void stack_destroy(struct stack *s);
+
+/*
+ * New addresses, gateways, MTU and ICMP settings; the number, names and MACs of the interfaces must
+ * be the same. Addresses that stay keep their state. 0 or an error, and then nothing has changed.
+ */
+int stack_configure(struct stack *s, const struct stack_config *config, tick_t now);
+
+/*
+ * Packets from an interface's device (p->iface), starting at the Ethernet header, in order. All are
+ * taken. Answers wait in the stack until stack_output.
+ */
+void stack_input(struct stack *s, struct pkt *const *burst, unsigned n, tick_t now);
+
+/* Up to room packets to transmit on iface, the caller's from here on. Returns how many. */
+unsigned stack_output(struct stack *s, uint16_t iface, struct pkt **burst, unsigned room);
+
+/* Packets waiting in stack_output. */
+unsigned stack_pending(const struct stack *s, uint16_t iface);
+
+/* When to call stack_expire at the latest; TICK_NEVER: nothing is waiting. */
+tick_t stack_deadline(const struct stack *s);
+void stack_expire(struct stack *s, tick_t now);
+
+/* Answers a request of the control core in place. */
+void stack_control(struct stack *s, struct ctl_request *r, tick_t now);
+
+#endif
