@@ -15,33 +15,37 @@
 
 #include "stats/drop.h"
 
-#define COUNTERS(X)                                                                     \
-    X(RX_PACKETS, "rx_packets", "packets that entered the stack")                       \
-    X(RX_BYTES, "rx_bytes", "bytes of those, from the Ethernet header on")              \
-    X(TX_PACKETS, "tx_packets", "packets that left the stack")                          \
-    X(TX_BYTES, "tx_bytes", "bytes of those, from the Ethernet header on")              \
-    X(WRONG_WORKER, "wrong_worker", "packets received here and handed to their owner")  \
-    X(HANDED_IN, "handed_in", "packets received from another worker")                   \
-    X(ARP_RX_REQUESTS, "arp_rx_requests", "ARP requests received")                      \
-    X(ARP_RX_REPLIES, "arp_rx_replies", "ARP replies received")                         \
-    X(ARP_TX_REQUESTS, "arp_tx_requests", "ARP requests sent")                          \
-    X(ARP_TX_REPLIES, "arp_tx_replies", "ARP replies sent")                             \
-    X(ND_RX_SOLICITS, "nd_rx_solicits", "neighbour solicitations received")             \
-    X(ND_RX_ADVERTS, "nd_rx_adverts", "neighbour advertisements received")              \
-    X(ND_TX_SOLICITS, "nd_tx_solicits", "neighbour solicitations sent")                 \
-    X(ND_TX_ADVERTS, "nd_tx_adverts", "neighbour advertisements sent")                  \
-    X(DAD_PROBES, "dad_probes", "duplicate address detection probes sent")              \
-    X(DAD_DUPLICATES, "dad_duplicates", "addresses found to be in use by another host") \
-    X(ICMP_RX_ECHO, "icmp_rx_echo", "echo requests received, both families")            \
-    X(ICMP_TX_ECHO, "icmp_tx_echo", "echo replies sent, both families")                 \
-    X(ICMP_RX_ERRORS, "icmp_rx_errors", "ICMP errors received about packets of ours")   \
-    X(ICMP_TX_ERRORS, "icmp_tx_errors", "ICMP errors sent")                             \
-    X(ICMP_ERRORS_LIMITED, "icmp_errors_limited",                                       \
-      "ICMP errors not sent because of the rate limit")                                 \
-    X(FRAG_RX, "frag_rx", "fragments received")                                         \
-    X(FRAG_REASSEMBLED, "frag_reassembled", "datagrams put together from fragments")    \
-    X(FRAG_TX, "frag_tx", "fragments sent")                                             \
-    X(PMTU_LOWERED, "pmtu_lowered", "path MTU lowered by a packet too big message")     \
+#define COUNTERS(X)                                                                      \
+    X(TURNS, "turns", "turns of the worker's loop")                                      \
+    X(BUSY_CYCLES, "busy_cycles", "TSC cycles of turns that did work")                   \
+    X(IDLE_CYCLES, "idle_cycles", "TSC cycles of turns that found none, sleep included") \
+    X(SLEEPS, "sleeps", "times the worker gave up its core")                             \
+    X(RX_PACKETS, "rx_packets", "packets that entered the stack")                        \
+    X(RX_BYTES, "rx_bytes", "bytes of those, from the Ethernet header on")               \
+    X(TX_PACKETS, "tx_packets", "packets that left the stack")                           \
+    X(TX_BYTES, "tx_bytes", "bytes of those, from the Ethernet header on")               \
+    X(WRONG_WORKER, "wrong_worker", "packets received here and handed to their owner")   \
+    X(HANDED_IN, "handed_in", "packets received from another worker")                    \
+    X(ARP_RX_REQUESTS, "arp_rx_requests", "ARP requests received")                       \
+    X(ARP_RX_REPLIES, "arp_rx_replies", "ARP replies received")                          \
+    X(ARP_TX_REQUESTS, "arp_tx_requests", "ARP requests sent")                           \
+    X(ARP_TX_REPLIES, "arp_tx_replies", "ARP replies sent")                              \
+    X(ND_RX_SOLICITS, "nd_rx_solicits", "neighbour solicitations received")              \
+    X(ND_RX_ADVERTS, "nd_rx_adverts", "neighbour advertisements received")               \
+    X(ND_TX_SOLICITS, "nd_tx_solicits", "neighbour solicitations sent")                  \
+    X(ND_TX_ADVERTS, "nd_tx_adverts", "neighbour advertisements sent")                   \
+    X(DAD_PROBES, "dad_probes", "duplicate address detection probes sent")               \
+    X(DAD_DUPLICATES, "dad_duplicates", "addresses found to be in use by another host")  \
+    X(ICMP_RX_ECHO, "icmp_rx_echo", "echo requests received, both families")             \
+    X(ICMP_TX_ECHO, "icmp_tx_echo", "echo replies sent, both families")                  \
+    X(ICMP_RX_ERRORS, "icmp_rx_errors", "ICMP errors received about packets of ours")    \
+    X(ICMP_TX_ERRORS, "icmp_tx_errors", "ICMP errors sent")                              \
+    X(ICMP_ERRORS_LIMITED, "icmp_errors_limited",                                        \
+      "ICMP errors not sent because of the rate limit")                                  \
+    X(FRAG_RX, "frag_rx", "fragments received")                                          \
+    X(FRAG_REASSEMBLED, "frag_reassembled", "datagrams put together from fragments")     \
+    X(FRAG_TX, "frag_tx", "fragments sent")                                              \
+    X(PMTU_LOWERED, "pmtu_lowered", "path MTU lowered by a packet too big message")      \
     X(NEIGH_CHANGES, "neigh_changes", "neighbours whose link-layer address changed")
 
 enum counter {
@@ -55,6 +59,11 @@ struct counters {
     _Atomic uint64_t count[COUNTER_END];
     _Atomic uint64_t drop[DROP_END];
 };
+
+/* A worker publishes all of it as one record (ctl/record.h). */
+#define COUNTERS_WORDS (COUNTER_END + DROP_END)
+_Static_assert(sizeof(struct counters) == COUNTERS_WORDS * sizeof(uint64_t),
+               "counters are an array of words");
 
 /* Writer only: a plain add, no bus lock. */
 static inline void counter_add(struct counters *c, enum counter which, uint64_t n)
