@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef MILLRACE_APP_CONFIG_H
+#define MILLRACE_APP_CONFIG_H
+
+/*
+ * The configuration file: one YAML document, read whole by libcyaml and validated whole before
+ * anything of it is used. Every key has a default, so that an empty file is a valid configuration
+ * without devices.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "stack/iface.h"
+#include "stack/stack.h"
+
+#define CONFIG_WORKERS_MAX 64
+#define CONFIG_QUEUES_MAX  64
+
+/* X(enumerator, name in the file, what it is) */
+#define CONFIG_DRIVERS(X)                                                       \
+    X(PCI, "pci", "a NIC by PCI address")                                       \
+    X(AF_XDP, "af_xdp", "a kernel interface by AF_XDP sockets")                 \
+    X(AF_PACKET, "af_packet", "a kernel interface by packet sockets")           \
+    X(TAP, "tap", "a TAP interface that we create")                             \
+    X(VIRTIO_USER, "virtio_user", "a vhost-user socket or /dev/vhost-net")      \
+    X(MEMIF, "memif", "shared memory with VPP, grout or another DPDK process")  \
+    X(RING, "ring", "an in-process loop, for tests")                            \
+    X(NULL, "null", "a device that receives nothing and swallows what is sent") \
+    X(PCAP, "pcap", "capture files in and out")
+
+enum config_driver {
+#define X(id, name, text) CONFIG_DRIVER_##id,
+    CONFIG_DRIVERS(X)
+#undef X
+};
+
+enum config_idle {
+    CONFIG_IDLE_SLEEP, /* pauses, then sleeps bounded by the next deadline and by max-sleep: the
+                          default */
+    CONFIG_IDLE_PAUSE, /* pause instructions only */
+    CONFIG_IDLE_POLL,  /* never rests */
+};
+
+enum config_hugepages {
+    CONFIG_HUGEPAGES_AUTO, /* use them where there are some */
+    CONFIG_HUGEPAGES_ON,   /* refuse to start without */
+    CONFIG_HUGEPAGES_OFF,
+};
+
+enum config_log_level {
+    CONFIG_LOG_ERROR,
+    CONFIG_LOG_WARNING,
+    CONFIG_LOG_NOTICE,
+    CONFIG_LOG_INFO,
+    CONFIG_LOG_DEBUG,
+};
+
+struct config_device {
+    enum config_driver driver;
+    char *pci;       /* driver pci: "0000:03:00.0" */
+    char *interface; /* af_xdp, af_packet: existing; tap: to create (default: the device's name);
+                        pcap: unused */
+    char *path;      /* virtio_user, memif: socket */
+    char *rx_file;   /* pcap */
+    char *tx_file;   /* pcap */
+    char *args;      /* more driver arguments, appended as they are */
+    bool memif_server;
+    uint16_t memif_id;
+    uint16_t queues;         /* 0: one for each worker, as far as the device has them */
+    uint16_t rx_descriptors; /* 0: the driver's default */
+    uint16_t tx_descriptors;
+    bool promiscuous;
+    bool mac_set; /* iface.mac is from the file; otherwise the device's own is filled in at start */
+    /* name, mtu, vlan, addresses, gateways, ipv6; mac and offload are filled in at start */
+    struct iface_config iface;
+};
+
+struct config {
+    struct config_device *device;
+    unsigned n_devices;
+
+    struct {
+        unsigned n; /* workers; at least 1 */
+        uint16_t core[CONFIG_WORKERS_MAX];
+        enum config_idle idle;
+        uint32_t max_sleep_us; /* longest sleep of an idle worker */
+        uint16_t burst;        /* packets a receive call takes at most */
+    } workers;
+
+    struct {
+        int core; /* -1: wherever the kernel puts it */
+        char *socket;
+        uint32_t mode; /* of the socket, e.g. 0660 */
+        char *group;   /* of the socket, NULL: unchanged */
+        uint16_t port; /* loopback TCP for scrapers, 0: none */
+    } control;
+
+    struct {
+        enum config_hugepages hugepages;
+        uint32_t megabytes; /* 0: computed from devices and workers */
+        uint32_t packets;   /* in each NUMA node's pool; 0: computed */
+        char *eal_args;     /* the escape hatch: appended to EAL's arguments */
+        char *file_prefix;  /* tells appliances on one machine apart */
+    } memory;
+
+    struct {
+        char *directory;
+        uint64_t max_bytes;
+        uint32_t snaplen;
+    } capture;
+
+    struct {
+        enum config_log_level level;
+        char *file; /* NULL: standard error */
+        bool json;
+    } log;
+
+    struct {
+        uint32_t watchdog_ms; /* a worker that stands still this long is reported; 0: off */
+    } health;
+
+    struct stack_icmp icmp;
+    struct stack_limits limits;
+};
+
+/*
+ * Reads and validates. NULL where it is not valid: each fault is one line on errors, `file:line:
+ * key: what is wrong (did you mean …?)`. Nothing outside the file is looked at: whether cores and
+ * devices exist is config_probe's question.
+ */
+struct config *config_load(const char *file, FILE *errors);
+void config_free(struct config *c);
+
+/* Does this machine have what the configuration names? Faults as above; returns their number. */
+unsigned config_probe(const struct config *c, const char *file, FILE *errors);
+
+/*
+ * What of next can be put in force without a restart, given now: true and nothing on errors where
+ * all of it; each key that needs a restart is one line on errors.
+ */
+bool config_reloadable(const struct config *now, const struct config *next, FILE *errors);
+
+const char *config_driver_name(enum config_driver d);
+
+/* The whole schema as a commented YAML document with every default: `millrace --example`. */
+void config_print_example(FILE *out);
+
+#endif
