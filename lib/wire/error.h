@@ -13,6 +13,7 @@
     X(ETHER_SHORT, "ether_short", "frame shorter than its Ethernet header or VLAN tag")           \
     X(ARP_SHORT, "arp_short", "ARP packet cut short")                                             \
     X(ARP_FORMAT, "arp_format", "ARP for other than IPv4 over Ethernet, or an unknown operation") \
+    X(ARP_SENDER, "arp_sender", "ARP whose sender claims a group MAC address")                              \
     X(IP4_SHORT, "ip4_short", "fewer bytes than an IPv4 header")                                  \
     X(IP4_VERSION, "ip4_version", "version is not 4")                                             \
     X(IP4_HEADER_LENGTH, "ip4_header_length", "header length under 20 or beyond the packet")      \
