@@ -7,15 +7,21 @@
  * memory they are in. In the appliance a view lives in its mbuf's private area (app/mbuf.c is the
  * only file that knows both); in tests it is heap memory (tests/support).
  *
- * Ownership. A view is reference-counted; whoever holds a reference gives it up with pkt_free.
- * Passing a packet to a function that is said to take it passes the reference. Counts are not
- * atomic: a packet belongs to one worker at a time.
+ * Ownership. A view has one holder, who may move its bounds (pull, push, put, trim, append) and
+ * gives it up with pkt_free. Passing a packet to a function that is said to take it passes that
+ * right. There is no second holder of a view: who wants the same bytes too asks for a slice, which
+ * is a view of its own with bounds of its own.
  *
  * Chains. Views linked by next form one packet; the head carries the metadata and the chain's
- * length. pkt_free frees the whole chain; each view of a chain has a reference count of its own.
+ * length. pkt_free frees the whole chain. The views of a chain may be owners and slices in any
+ * mixture.
  *
- * Sharing. The bytes of a view with refs > 1, or of which a slice was taken, are read-only to
- * everyone (pkt_writable).
+ * Sharing. Memory belongs to the view that was allocated with it, its owner. A slice points at the
+ * owner by base, even when it was taken of another slice, and holds one of the owner's refs; the
+ * owner's holder has another. Memory with one reference left may be written, in and around the
+ * view, by whoever holds that one; memory with more is read-only to everyone, its headroom and
+ * tailroom included (pkt_writable; pkt_push and pkt_put check it). Counts are not atomic: a packet
+ * and all slices of it belong to one worker at a time.
  */
 
 #include <assert.h>
@@ -44,7 +50,7 @@ enum pkt_flag {
 };
 
 struct pkt_ops {
-    /* The last reference to this one view has gone. */
+    /* The last reference to this one view has gone; next and base are NULL. */
     void (*free)(struct pkt *p);
 };
 
@@ -93,22 +99,21 @@ static inline struct pkt *pkt_alloc(struct pkt_pool *pool)
     return pool->alloc(pool);
 }
 
-static inline void pkt_ref(struct pkt *p)
-{
-    assert(p->refs > 0 && "a freed packet has no holder to share it");
-    p->refs++;
-}
-
-/* Gives up one reference to each view of the chain. p may be NULL. */
+/* Gives up the chain. p may be NULL. */
 void pkt_free(struct pkt *p);
 
-/* May the bytes of this view be changed in place? */
-bool pkt_writable(const struct pkt *p);
+/* May the bytes in and around this view be changed in place? Each view of a chain is asked alone.
+ */
+static inline bool pkt_writable(const struct pkt *p)
+{
+    return (p->base ? p->base : p)->refs == 1;
+}
 
-/* The head moves back by n bytes, which the caller then fills. NULL where headroom is too small. */
+/* The head moves back by n bytes, for the caller to fill. NULL: headroom too small or memory
+ * shared. */
 static inline uint8_t *pkt_push(struct pkt *p, uint16_t n)
 {
-    if (n > p->headroom)
+    if (n > p->headroom || !pkt_writable(p))
         return NULL;
     p->headroom = (uint16_t)(p->headroom - n);
     p->data -= n;
@@ -124,15 +129,15 @@ static inline void pkt_pull(struct pkt *p, uint32_t n)
     p->data += n;
     p->len -= n;
     p->total -= n;
-    p->headroom = (uint16_t)(p->headroom + n);
+    uint32_t headroom = p->headroom + n;
+    p->headroom = headroom > UINT16_MAX ? UINT16_MAX : (uint16_t)headroom;
 }
 
-/* n more bytes at the end of a packet of one view, for the caller to fill. NULL where tailroom is
- * too small. */
+/* n more bytes at the end of a packet of one view, for the caller to fill. NULL as for pkt_push. */
 static inline uint8_t *pkt_put(struct pkt *p, uint32_t n)
 {
     assert(!p->next && "put extends a packet of one view");
-    if (n > p->tailroom)
+    if (n > p->tailroom || !pkt_writable(p))
         return NULL;
     uint8_t *at = p->data + p->len;
     p->tailroom = (uint16_t)(p->tailroom - n);
@@ -144,23 +149,33 @@ static inline uint8_t *pkt_put(struct pkt *p, uint32_t n)
 /* Cuts the chain to total bytes (total <= p->total); views left empty behind the head are freed. */
 void pkt_trim(struct pkt *p, uint32_t total);
 
-/* Appends the chain tail, which it takes, to head; keeps head's metadata. */
+/* Appends the chain tail, which it takes, and frees if empty, to head; keeps head's metadata. */
 void pkt_append(struct pkt *head, struct pkt *tail);
 
 /*
- * Makes the first n bytes of the chain contiguous in the head view. False where n exceeds the chain
- * or the head's tailroom, or the head may not be written; the packet is then unchanged.
+ * Makes the first n bytes of the chain contiguous in the head view; views emptied by it are freed.
+ * False where n exceeds the chain or the head's tailroom, or the head's memory is shared; the
+ * packet is then unchanged.
  */
 bool pkt_pullup(struct pkt *p, uint32_t n);
 
 /* Copies len bytes from offset of the chain to dst. offset + len <= p->total. */
 void pkt_copy_out(const struct pkt *p, uint32_t offset, void *dst, uint32_t len);
 
-/* A chain of views of the bytes [offset, offset + len) of p, without copying; it holds what it
- * needs of p. NULL: pool empty. */
+/*
+ * Views of the bytes [offset, offset + len) of p, without copying, with p's metadata. The slice
+ * outlives p. p stays its holder's, who may go on to move its bounds; offset + len <= p->total.
+ * NULL: pool empty.
+ */
 struct pkt *pkt_slice(struct pkt_pool *pool, struct pkt *p, uint32_t offset, uint32_t len);
 
 /* A packet with memory of its own and the same bytes and metadata. NULL: pool empty. */
 struct pkt *pkt_copy(struct pkt_pool *pool, const struct pkt *p);
+
+/* A packet of len bytes for the caller to fill, all views but the last full. NULL: pool empty. */
+struct pkt *pkt_alloc_len(struct pkt_pool *pool, uint32_t len);
+
+/* Does the chain keep its own rules? For invariant(). */
+bool pkt_ok(const struct pkt *p);
 
 #endif
