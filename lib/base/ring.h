@@ -23,9 +23,10 @@ struct ring {
     struct mem *mem;
 };
 
-/* capacity and max are rounded up to powers of two, at most 2^31. False: no memory. */
+/* capacity <= max <= 2^31; both are rounded up to powers of two. False: no memory; ring_fini is
+ * then harmless. */
 bool ring_init(struct ring *r, struct mem *mem, uint32_t capacity, uint32_t max);
-/* Members are the caller's to free first. */
+/* Members are the caller's to free first. Harmless on a zeroed ring, and twice. */
 void ring_fini(struct ring *r);
 
 static inline uint32_t ring_count(const struct ring *r)

@@ -23,13 +23,13 @@ struct slab;
 
 /* Objects of size bytes (> 0) at the given alignment, at most max (1 .. 2^31). NULL: no memory. */
 struct slab *slab_create(struct mem *mem, size_t size, size_t align, uint32_t max);
-/* Objects still live go with it. */
+/* Objects still live go with it. s may be NULL. */
 void slab_destroy(struct slab *s);
 
 /* A zeroed object and its handle. NULL where the bound is met or memory is out; handle is then
  * HANDLE_NONE. */
 void *slab_alloc(struct slab *s, handle_t *handle);
-/* object must be live. Its handle is stale from here on. */
+/* object must be live (asserted). Its handle is stale from here on. */
 void slab_free(struct slab *s, void *object);
 /* The object, or NULL where the handle is stale, HANDLE_NONE or was never given out. */
 void *slab_get(const struct slab *s, handle_t handle);
