@@ -62,10 +62,47 @@ bool pkt_ok(const struct pkt *p)
     return bytes == p->total;
 }
 
+/* All that is the head's only, but total. */
+static void copy_metadata(struct pkt *to, const struct pkt *from)
+{
+    to->flags = from->flags;
+    to->iface = from->iface;
+    to->vlan = from->vlan;
+    to->tso_mss = from->tso_mss;
+    to->l2_len = from->l2_len;
+    to->l3_len = from->l3_len;
+    to->l4_len = from->l4_len;
+    to->l4_proto = from->l4_proto;
+    to->hash = from->hash;
+    to->user = from->user;
+}
+
 static struct pkt *last_view(struct pkt *p)
 {
     while (p->next)
         p = p->next;
+    return p;
+}
+
+/* p without its head view, which is freed. */
+static struct pkt *behead(struct pkt *p)
+{
+    struct pkt *head = p->next;
+    copy_metadata(head, p);
+    head->total = p->total - p->len;
+    view_free(p);
+    return head;
+}
+
+struct pkt *pkt_advance(struct pkt *p, uint32_t n)
+{
+    assert(n <= p->total && "only what is there can leave");
+    while (n >= p->len && p->next) {
+        n -= p->len;
+        p = behead(p);
+    }
+    pkt_pull(p, n);
+    invariant(pkt_ok(p));
     return p;
 }
 
@@ -157,21 +194,6 @@ void pkt_copy_out(const struct pkt *p, uint32_t offset, void *dst, uint32_t len)
         to += n;
         len -= n;
     }
-}
-
-/* All that is the head's only, but total. */
-static void copy_metadata(struct pkt *to, const struct pkt *from)
-{
-    to->flags = from->flags;
-    to->iface = from->iface;
-    to->vlan = from->vlan;
-    to->tso_mss = from->tso_mss;
-    to->l2_len = from->l2_len;
-    to->l3_len = from->l3_len;
-    to->l4_len = from->l4_len;
-    to->l4_proto = from->l4_proto;
-    to->hash = from->hash;
-    to->user = from->user;
 }
 
 static struct pkt *view_slice(struct pkt_pool *pool, struct pkt *v, uint32_t offset, uint32_t len)

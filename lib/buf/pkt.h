@@ -146,6 +146,12 @@ static inline uint8_t *pkt_put(struct pkt *p, uint32_t n)
     return at;
 }
 
+/*
+ * The first n bytes of the chain leave it, n <= p->total. Returns the head from here on, which has
+ * the metadata; views left empty before it are freed.
+ */
+struct pkt *pkt_advance(struct pkt *p, uint32_t n);
+
 /* Cuts the chain to total bytes (total <= p->total); views left empty behind the head are freed. */
 void pkt_trim(struct pkt *p, uint32_t total);
 

@@ -125,6 +125,14 @@ static void pull(struct model *m, struct input *in)
     memmove(m->bytes, m->bytes + n, m->len);
 }
 
+static void advance(struct model *m, struct input *in)
+{
+    uint32_t n = take_upto(in, m->len);
+    m->pkt = pkt_advance(m->pkt, n);
+    m->len -= n;
+    memmove(m->bytes, m->bytes + n, m->len);
+}
+
 static void append(struct model *m, struct model *tail)
 {
     if (m == tail || !tail->pkt || m->len + tail->len > LONGEST)
@@ -196,7 +204,7 @@ static void step(struct world *w, struct input *in)
         make(w, m, in);
         return;
     }
-    switch (op % 12) {
+    switch (op % 13) {
     case 0: make(w, m, in); break;
     case 1: push(w, m, in); break;
     case 2: put(w, m, in); break;
@@ -211,6 +219,7 @@ static void step(struct world *w, struct input *in)
     case 8: slice(w, m, other, in); break;
     case 9: copy(w, m, other); break;
     case 10: overwrite(w, m); break;
+    case 11: advance(m, in); break;
     default: clear(m); break;
     }
 }

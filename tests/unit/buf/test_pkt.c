@@ -100,6 +100,21 @@ START_TEST(trim_cuts_views_and_gives_back_tailroom)
 }
 END_TEST
 
+START_TEST(advances_over_views)
+{
+    for (uint32_t n = 0; n <= 50; n++) {
+        struct pkt *p = heap_pkt(&pool, ramp, 50, 20); /* 20 20 10 */
+        p->iface = 5;
+        p = pkt_advance(p, n);
+        assert_ramp(p, n, 50 - n);
+        ck_assert_uint_eq(views(p), n < 20 ? 3 : n < 40 ? 2 : 1);
+        ck_assert_uint_eq(p->iface, 5);
+        ck_assert(p->len > 0 || n == 50);
+        pkt_free(p);
+    }
+}
+END_TEST
+
 START_TEST(append_keeps_the_heads_metadata)
 {
     struct pkt *a = heap_pkt(&pool, ramp, 50, 20);
@@ -303,8 +318,8 @@ END_TEST
 
 UNIT_MAIN("pkt", setup, teardown, push_pull_and_put_keep_to_the_room,
           headroom_stops_at_its_types_end, trim_cuts_views_and_gives_back_tailroom,
-          append_keeps_the_heads_metadata, append_to_an_empty_head, pullup_gathers_over_views,
-          pullup_refuses_what_does_not_fit, copies_out_any_range, slices_any_range,
-          shared_memory_is_read_only, the_last_slice_owns_all_the_room,
+          advances_over_views, append_keeps_the_heads_metadata, append_to_an_empty_head,
+          pullup_gathers_over_views, pullup_refuses_what_does_not_fit, copies_out_any_range,
+          slices_any_range, shared_memory_is_read_only, the_last_slice_owns_all_the_room,
           a_slice_outlives_the_rest_of_its_chain, a_copy_is_independent,
           an_empty_pool_changes_nothing)
