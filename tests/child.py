@@ -2,25 +2,35 @@
 """Runs a program so that an interrupt ends it, and not this one before it."""
 import signal
 import subprocess
+import threading
 
 
-def run(argv, **options):
-    """Its exit status. On SIGINT the terminal tells the child itself; SIGTERM is passed on. It cleans up, then we go on."""
+def run(argv, on_line=None, **options):
+    """Its exit status; on_line is given each line of its standard output.
+
+    On SIGINT the terminal tells the child itself, SIGTERM is passed on; either way the child has
+    cleaned up and is gone before this program ends."""
+    if on_line:
+        options.update(stdout=subprocess.PIPE, text=True, errors="replace")
     interrupts = []
-    old_int = signal.signal(signal.SIGINT, lambda *_: interrupts.append(signal.SIGINT))
-    old_term = signal.getsignal(signal.SIGTERM)
-    child = subprocess.Popen(argv, **options)
+    child = None
 
-    def terminate(*_):
-        interrupts.append(signal.SIGTERM)
-        child.terminate()
+    def interrupted(number, _):
+        interrupts.append(number)
+        if number == signal.SIGTERM and child:
+            child.terminate()
 
-    signal.signal(signal.SIGTERM, terminate)
+    old = {n: signal.signal(n, interrupted) for n in (signal.SIGINT, signal.SIGTERM)}
     try:
+        child = subprocess.Popen(argv, **options)
+        # In a thread: what the child left running may hold its output open when the child is gone.
+        reader = threading.Thread(target=lambda: [on_line(line) for line in child.stdout or ()], daemon=True)
+        reader.start()
         status = child.wait()
+        reader.join(1 if interrupts else None)
     finally:
-        signal.signal(signal.SIGINT, old_int)
-        signal.signal(signal.SIGTERM, old_term)
+        for number, handler in old.items():
+            signal.signal(number, handler)
     if interrupts:
         raise SystemExit(128 + interrupts[0])
     return status
