@@ -74,6 +74,13 @@ struct checksum checksum_add(struct checksum c, const void *bytes, size_t len)
     return c;
 }
 
+struct checksum checksum_prepend(struct checksum c, const void *header, size_t len)
+{
+    assert(len % 2 == 0 && "what follows starts on a word");
+    c.sum += fold16(sum_bytes(header, len));
+    return c;
+}
+
 struct checksum checksum_pkt(const struct pkt *p, uint32_t offset, uint32_t len,
                              struct checksum partial)
 {

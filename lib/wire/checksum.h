@@ -29,6 +29,9 @@ struct checksum {
 
 struct checksum checksum_add(struct checksum c, const void *bytes, size_t len);
 
+/* Adds a header that stands before what c covers; len is even. */
+struct checksum checksum_prepend(struct checksum c, const void *header, size_t len);
+
 /* The bytes [offset, offset + len) of a chain; offset + len <= p->total. */
 struct checksum checksum_pkt(const struct pkt *p, uint32_t offset, uint32_t len,
                              struct checksum partial);

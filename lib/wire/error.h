@@ -13,7 +13,7 @@
     X(ETHER_SHORT, "ether_short", "frame shorter than its Ethernet header or VLAN tag")           \
     X(ARP_SHORT, "arp_short", "ARP packet cut short")                                             \
     X(ARP_FORMAT, "arp_format", "ARP for other than IPv4 over Ethernet, or an unknown operation") \
-    X(ARP_SENDER, "arp_sender", "ARP whose sender claims a group MAC address")                              \
+    X(ARP_SENDER, "arp_sender", "ARP whose sender claims a group MAC address")                    \
     X(IP4_SHORT, "ip4_short", "fewer bytes than an IPv4 header")                                  \
     X(IP4_VERSION, "ip4_version", "version is not 4")                                             \
     X(IP4_HEADER_LENGTH, "ip4_header_length", "header length under 20 or beyond the packet")      \
@@ -40,7 +40,7 @@
     X(ICMP6_CHECKSUM, "icmp6_checksum", "wrong ICMPv6 checksum")                                  \
     X(ND_SHORT, "nd_short", "neighbour discovery message cut short")                              \
     X(ND_INVALID, "nd_invalid", "hop limit, code, target or source forbidden by RFC 4861 7.1")    \
-    X(ND_OPTION, "nd_option", "neighbour discovery option of length 0 or cut short")              \
+    X(ND_OPTION, "nd_option", "neighbour discovery option of impossible length or value")         \
     X(UDP_SHORT, "udp_short", "fewer bytes than a UDP header")                                    \
     X(UDP_LENGTH, "udp_length", "UDP length under 8 or beyond the packet")                        \
     X(UDP_CHECKSUM, "udp_checksum", "wrong UDP checksum, or none over IPv6")

@@ -53,6 +53,6 @@ size_t icmp_emit(const struct icmp_hdr *h, struct checksum body, uint8_t *dst)
     } else if (h->type == ICMP_PARAM_PROBLEM) {
         dst[4] = h->pointer;
     }
-    store_be16(dst + 2, checksum_finish(checksum_add(body, dst, ICMP_LEN)));
+    store_be16(dst + 2, checksum_finish(checksum_prepend(body, dst, ICMP_LEN)));
     return ICMP_LEN;
 }

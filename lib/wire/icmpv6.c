@@ -40,6 +40,6 @@ size_t icmpv6_emit(const struct icmpv6_hdr *h, struct checksum rest, uint8_t *ds
     case ICMPV6_PARAM_PROBLEM: store_be32(dst + 4, h->pointer); break;
     default: break;
     }
-    store_be16(dst + 2, checksum_finish(checksum_add(rest, dst, ICMPV6_LEN)));
+    store_be16(dst + 2, checksum_finish(checksum_prepend(rest, dst, ICMPV6_LEN)));
     return ICMPV6_LEN;
 }

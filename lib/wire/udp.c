@@ -36,7 +36,7 @@ static void put_fields(const struct udp_hdr *h, uint16_t checksum, uint8_t *dst)
 size_t udp_emit(const struct udp_hdr *h, struct checksum rest, uint8_t *dst)
 {
     put_fields(h, 0, dst);
-    uint16_t checksum = checksum_finish(checksum_add(rest, dst, UDP_LEN));
+    uint16_t checksum = checksum_finish(checksum_prepend(rest, dst, UDP_LEN));
     store_be16(dst + 6, checksum ? checksum : 0xffff); /* RFC 768: zero says that there is none */
     return UDP_LEN;
 }
