@@ -16,21 +16,26 @@
     WIRE_ERRORS(X)                                                                               \
     X(ETHER_TYPE, "ether_type", "neither IPv4, IPv6 nor ARP")                                    \
     X(ETHER_DESTINATION, "ether_destination", "not for this device's address")                   \
+    X(ETHER_SOURCE, "ether_source", "source is a group address")                                 \
     X(VLAN, "vlan", "tag (or its absence) does not match the device")                            \
     X(ARP_NOT_OURS, "arp_not_ours", "ARP about an address that is not ours")                     \
     X(ARP_CONFLICT, "arp_conflict", "ARP from another host that claims our address")             \
     X(IP_SOURCE, "ip_source", "source address that no host may use")                             \
     X(IP_DESTINATION, "ip_destination", "destination is not one of our addresses")               \
+    X(IP_SOURCE_ROUTE, "ip_source_route", "IPv4 packet with a source route")                     \
     X(IP_TENTATIVE, "ip_tentative", "destination is still under duplicate address detection")    \
     X(IP_PROTOCOL, "ip_protocol", "no such protocol here")                                       \
     X(FRAG_OVERLAP, "frag_overlap",                                                              \
-      "fragments overlap; the whole datagram is discarded (RFC 5722)")                           \
+      "fragments overlap or disagree on the end; all are discarded (RFC 5722)")                  \
+    X(FRAG_DUPLICATE, "frag_duplicate", "fragment that was there already")                       \
+    X(FRAG_ECN, "frag_ecn", "marked and unmarkable fragments of one datagram (RFC 3168 5.3)")    \
     X(FRAG_TOO_LONG, "frag_too_long", "fragments add up to more than 65,535 bytes")              \
     X(FRAG_TIMEOUT, "frag_timeout", "fragments not complete in time")                            \
     X(FRAG_LIMIT, "frag_limit", "memory or count bound of reassembly met")                       \
     X(FRAG_TINY, "frag_tiny", "first fragment without its whole header chain (RFC 7112)")        \
     X(ICMP_TYPE, "icmp_type", "ICMP message of no use here")                                     \
     X(ICMP_ECHO_OFF, "icmp_echo_off", "echo request while echo is off")                          \
+    X(ICMP_ECHO_GROUP, "icmp_echo_group", "IPv4 echo request to a group (RFC 1122 3.2.2.6)")     \
     X(ICMP_ERROR_UNMATCHED, "icmp_error_unmatched", "ICMP error about a packet we did not send") \
     X(ND_NOT_OURS, "nd_not_ours", "neighbour discovery about an address that is not ours")       \
     X(ND_CONFLICT, "nd_conflict", "another host claims our address")                             \
