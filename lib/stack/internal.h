@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef MILLRACE_STACK_INTERNAL_H
+#define MILLRACE_STACK_INTERNAL_H
+
+/*
+ * What the files of lib/stack share and nobody else sees. The way in: stack.c (Ethernet) -> arp.c,
+ * or ip_in.c -> reass.c, icmp.c, nd.c, udp.c. The way out: ip_out.c -> route.c, pmtu.c, frag.c ->
+ * neigh.c -> link.c -> the interface's ring.
+ *
+ * Ownership: a function that takes `struct pkt *p` or `struct ip_rx *rx` takes the packet with it,
+ * and counts it where it is lost.
+ */
+
+#include <assert.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/ring.h"
+#include "base/rng.h"
+#include "base/tick.h"
+#include "base/wheel.h"
+#include "buf/pkt.h"
+#include "ctl/request.h"
+#include "stack/iface.h"
+#include "stack/limit.h"
+#include "stack/neigh.h"
+#include "stack/pmtu.h"
+#include "stack/reass.h"
+#include "stack/stack.h"
+#include "stack/steer.h"
+#include "stats/counter.h"
+#include "wire/ether.h"
+#include "wire/ipv6.h"
+
+struct iface;
+
+/* An address of ours. Timer: while tentative, the next probe or the end of the wait (dad.c); then,
+ * IPv4, announcements. */
+struct local {
+    struct ip_prefix prefix;
+    struct iface *iface;
+    enum ctl_address_state state;
+    bool link_local; /* made by the stack from the MAC */
+    uint8_t sent;    /* probes or announcements */
+    tick_t defended; /* when a conflict was last answered; 0: never (RFC 5227 2.4) */
+    struct timer timer;
+};
+
+#define LOCALS_MAX (IFACE_ADDRS_MAX + 1)
+
+struct iface {
+    struct stack *stack;
+    struct iface_config cfg;
+    uint16_t index;
+    uint16_t n_locals;
+    struct local local[LOCALS_MAX];
+    struct ring tx; /* struct pkt *, bounded by limits.tx_queue */
+};
+
+struct stack {
+    struct stack_env env;
+    struct stack_limits limits; /* defaults filled in */
+    struct stack_icmp icmp;
+    uint16_t worker;
+    uint16_t n_workers;
+    uint16_t n_ifaces;
+    struct iface iface[IFACE_MAX];
+    struct counters *counters;
+    struct wheel wheel;
+    struct rng rng;
+    struct neigh_cache *neigh;
+    struct reass *reass;
+    struct pmtu *pmtu;
+    struct limit error_limit; /* ICMP errors sent */
+    struct steer steer;
+    struct siphash_key frag_key;
+    uint32_t frag_id;
+};
+
+/* A received IP packet on its way up. */
+struct ip_rx {
+    struct pkt *p; /* starts at the IP header, ends with the IP packet */
+    struct iface *iface;
+    struct ip_addr src;
+    struct ip_addr dst;
+    const struct local *local;  /* of a unicast dst; NULL for a group */
+    const struct ipv6_hdr *ip6; /* IPv6: the header as parsed */
+    uint16_t upper_at;          /* offset of the upper-layer header */
+    uint8_t proto;
+    uint8_t hop_limit;
+    bool v4;
+    bool group;      /* dst is multicast or broadcast */
+    bool link_group; /* the frame was */
+    bool dont_fragment;
+};
+
+/* The error of a parser as the reason of a drop. */
+static inline enum drop drop_of(int wire_error)
+{
+    assert(wire_error < 0 && wire_error > -WIRE_ERROR_END);
+    return (enum drop) - wire_error;
+}
+
+static inline void stack_drop(struct stack *s, struct pkt *p, enum drop why)
+{
+    counter_drop(s->counters, why);
+    pkt_free(p);
+}
+
+/* stack.c: does this worker speak for the host? */
+static inline bool stack_is_primary(const struct stack *s)
+{
+    return s->worker == 0;
+}
+
+/* local.c: addresses of ours. NULL: not ours. */
+struct local *local_on(struct iface *i, const struct ip_addr *a);
+const struct local *local_any(const struct stack *s, const struct ip_addr *a);
+/* Is a the broadcast address of one of i's IPv4 networks, or 255.255.255.255? */
+bool local_is_broadcast(const struct iface *i, const struct ip_addr *a);
+/* Is a multicast group that i listens to? */
+bool local_is_group(const struct iface *i, const struct ip_addr *a);
+/* The best preferred address of i to send to dst from (RFC 6724 5, rules 1, 2 and 8). NULL: none of
+ * that family. */
+const struct local *local_source(const struct iface *i, const struct ip_addr *dst);
+static inline bool local_usable(const struct local *l)
+{
+    return l->state == CTL_ADDRESS_PREFERRED;
+}
+
+/* dad.c: duplicate address detection and announcement. */
+void dad_start(struct local *l, tick_t now);
+/* Another host uses l, which is tentative. */
+void dad_conflict(struct local *l);
+
+/* route.c */
+struct route {
+    struct iface *iface;
+    struct ip_addr next_hop;
+};
+/* from: prefer this interface (may be NULL; required for link-local and multicast). False: no
+ * route. */
+bool route_find(struct stack *s, struct iface *from, const struct ip_addr *dst, struct route *r);
+bool route_is_gateway(const struct iface *i, const struct ip_addr *a);
+
+/* link.c: Ethernet, out. */
+/* p starts at the payload; room for the header must be there. */
+void link_output(struct iface *i, struct pkt *p, const struct mac_addr *dst, uint16_t type);
+/* A fresh packet, or NULL, counted as NO_MEMORY. */
+struct pkt *stack_alloc(struct stack *s);
+
+/* arp.c */
+void arp_input(struct iface *i, struct pkt *p, const struct ether_hdr *eth, tick_t now);
+void arp_solicit(struct iface *i, const struct ip_addr *target, const struct mac_addr *to);
+/* A request that asks nothing: announces our address (RFC 5227 2.3). */
+void arp_announce(struct local *l);
+
+/* nd.c */
+void nd_input(struct ip_rx *rx, tick_t now);
+void nd_solicit(struct iface *i, const struct ip_addr *target, const struct mac_addr *to);
+void nd_probe(struct local *l);
+void nd_announce(struct local *l);
+
+/* ip_in.c: p starts at the IP header. */
+void ip4_input(struct iface *i, struct pkt *p, bool link_group, tick_t now);
+void ip6_input(struct iface *i, struct pkt *p, bool link_group, tick_t now);
+
+/* For reass.h: a fragment was given up and its sender may want to know. */
+void ip_given_up(void *ctx, enum drop why, struct pkt *p, tick_t now);
+
+/* ip_out.c */
+struct ip_tx {
+    struct iface *iface; /* NULL: by route */
+    struct ip_addr src;  /* a preferred address of ours */
+    struct ip_addr dst;
+    uint8_t proto;
+    uint8_t hop_limit;     /* 0: 64 */
+    uint8_t traffic_class; /* DSCP and ECN */
+    bool dont_fragment;    /* IPv4: larger than the path is TOO_BIG instead */
+};
+/* p starts at the upper-layer header, its checksum done. Counts what it loses. */
+void ip_output(struct stack *s, struct pkt *p, const struct ip_tx *tx, tick_t now);
+
+/* icmp.c, icmpv6.c */
+void icmp4_input(struct ip_rx *rx, tick_t now);
+void icmp6_input(struct ip_rx *rx, tick_t now);
+
+/* icmp_error.c: about rx's packet, which stays the caller's; limited, and silent where the RFCs ask
+ * for silence. */
+enum icmp_error_kind {
+    ICMP_ERROR_PROTOCOL, /* no such protocol: v4 unreachable 2, v6 parameter problem 1 */
+    ICMP_ERROR_PORT,     /* no listener */
+    ICMP_ERROR_REASSEMBLY_TIME,
+    ICMP_ERROR_PARAMETER, /* code and pointer in value: code << 16 | pointer */
+    ICMP_ERROR_TOO_BIG,   /* value: the MTU */
+};
+void icmp_error(struct stack *s, const struct ip_rx *rx, enum icmp_error_kind kind, uint32_t value,
+                tick_t now);
+
+/* udp.c */
+void udp_input(struct ip_rx *rx, tick_t now);
+
+#endif

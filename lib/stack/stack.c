@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "stack/stack.h"
+
+#include <string.h>
+
+#include "base/invariant.h"
+#include "stack/internal.h"
+#include "wire/ipv4.h"
+
+static const struct stack_limits default_limits = {
+    .neighbours = 4096,
+    .neighbour_queue = 16,
+    .paths = 4096,
+    .reass_datagrams = 256,
+    .reass_bytes = 4 << 20,
+    .flows = 1 << 20,
+    .tx_queue = 4096,
+};
+
+static uint32_t or_default(uint32_t value, uint32_t otherwise)
+{
+    return value ? value : otherwise;
+}
+
+static struct stack_limits fill_limits(const struct stack_limits *l)
+{
+    const struct stack_limits *d = &default_limits;
+    uint32_t queue = or_default(l->neighbour_queue, d->neighbour_queue);
+    return (struct stack_limits){
+        .neighbours = or_default(l->neighbours, d->neighbours),
+        .neighbour_queue = queue < NEIGH_QUEUE_MAX ? queue : NEIGH_QUEUE_MAX,
+        .paths = or_default(l->paths, d->paths),
+        .reass_datagrams = or_default(l->reass_datagrams, d->reass_datagrams),
+        .reass_bytes = or_default(l->reass_bytes, d->reass_bytes),
+        .flows = or_default(l->flows, d->flows),
+        .tx_queue = or_default(l->tx_queue, d->tx_queue),
+    };
+}
+
+/* Configuration */
+
+static bool addr_ok(const struct ip_prefix *p)
+{
+    unsigned most = ip_is_v4(&p->addr) ? 32 : 128;
+    return p->len > 0 && p->len <= most && !ip_is_unspecified(&p->addr) &&
+           !ip_is_multicast(&p->addr) && !ip_is_loopback(&p->addr);
+}
+
+static bool iface_ok(const struct iface_config *c)
+{
+    if (c->mtu < 68 || c->n_addrs > IFACE_ADDRS_MAX || c->vlan > 4094)
+        return false;
+    if (c->ipv6 && c->mtu < IPV6_MTU_MIN)
+        return false;
+    for (unsigned i = 0; i < c->n_addrs; i++)
+        if (!addr_ok(&c->addr[i]) || (!ip_is_v4(&c->addr[i].addr) && !c->ipv6))
+            return false;
+    return true;
+}
+
+static bool config_ok(const struct stack_config *c)
+{
+    if (c->n_ifaces < 1 || c->n_ifaces > IFACE_MAX || c->n_workers < 1 ||
+        c->n_workers > STEER_SLOTS || c->worker >= c->n_workers)
+        return false;
+    for (unsigned i = 0; i < c->n_ifaces; i++)
+        if (!iface_ok(&c->iface[i]))
+            return false;
+    return true;
+}
+
+static void apply_icmp(struct stack *s, const struct stack_icmp *c, tick_t now)
+{
+    s->icmp = *c;
+    limit_init(&s->error_limit, or_default(c->error_rate, 100), or_default(c->error_burst, 50),
+               now);
+}
+
+/* One address: as it stood where it was there before, else from the start. */
+static void place_local(struct iface *i, const struct ip_prefix *prefix, bool link_local,
+                        const struct local *old, unsigned n_old, tick_t now)
+{
+    struct local *l = &i->local[i->n_locals++];
+    *l = (struct local){.prefix = *prefix, .iface = i, .link_local = link_local};
+    for (unsigned k = 0; k < n_old; k++) {
+        if (!ip_eq(&old[k].prefix.addr, &prefix->addr))
+            continue;
+        if (old[k].state == CTL_ADDRESS_PREFERRED) {
+            timer_init(&l->timer, NULL);
+            l->state = CTL_ADDRESS_PREFERRED;
+            return;
+        }
+    }
+    dad_start(l, now);
+}
+
+static void apply_addrs(struct iface *i, const struct iface_config *c, tick_t now)
+{
+    struct stack *s = i->stack;
+    struct local old[LOCALS_MAX];
+    unsigned n_old = i->n_locals;
+    for (unsigned k = 0; k < n_old; k++) {
+        wheel_cancel(&s->wheel, &i->local[k].timer);
+        old[k] = i->local[k];
+    }
+    i->n_locals = 0;
+    i->cfg = *c;
+    if (c->ipv6) {
+        struct ip_prefix own = {.addr = ip_link_local_of(&c->mac), .len = 64};
+        place_local(i, &own, true, old, n_old, now);
+    }
+    for (unsigned k = 0; k < c->n_addrs; k++)
+        place_local(i, &c->addr[k], false, old, n_old, now);
+}
+
+static bool gateways_same(const struct iface_config *a, const struct iface_config *b)
+{
+    return ip_eq(&a->gateway4, &b->gateway4) && ip_eq(&a->gateway6, &b->gateway6);
+}
+
+int stack_configure(struct stack *s, const struct stack_config *config, tick_t now)
+{
+    if (!config_ok(config) || config->n_ifaces != s->n_ifaces)
+        return STACK_E_CONFIG;
+    for (unsigned i = 0; i < s->n_ifaces; i++) {
+        const struct iface_config *was = &s->iface[i].cfg;
+        const struct iface_config *is = &config->iface[i];
+        if (strncmp(was->name, is->name, sizeof(is->name)) != 0 || !mac_eq(&was->mac, &is->mac))
+            return STACK_E_CONFIG;
+    }
+    for (unsigned i = 0; i < s->n_ifaces; i++) {
+        bool gateways = gateways_same(&s->iface[i].cfg, &config->iface[i]);
+        apply_addrs(&s->iface[i], &config->iface[i], now);
+        if (!gateways) /* entries remember whether they are a gateway's */
+            neigh_flush(s->neigh, (uint16_t)i);
+    }
+    apply_icmp(s, &config->icmp, now);
+    return 0;
+}
+
+/* What the neighbour cache asks of us */
+
+static void on_solicit(void *ctx, uint16_t iface, const struct ip_addr *addr,
+                       const struct mac_addr *to, tick_t now)
+{
+    (void)now;
+    struct stack *s = ctx;
+    if (ip_is_v4(addr))
+        arp_solicit(&s->iface[iface], addr, to);
+    else
+        nd_solicit(&s->iface[iface], addr, to);
+}
+
+static void on_transmit(void *ctx, uint16_t iface, struct pkt *p, const struct mac_addr *mac,
+                        tick_t now)
+{
+    (void)now;
+    struct stack *s = ctx;
+    bool v4 = p->data[0] >> 4 == 4;
+    link_output(&s->iface[iface], p, mac, v4 ? ETHER_TYPE_IPV4 : ETHER_TYPE_IPV6);
+}
+
+static bool on_is_router(void *ctx, uint16_t iface, const struct ip_addr *addr)
+{
+    const struct stack *s = ctx;
+    return route_is_gateway(&s->iface[iface], addr);
+}
+
+/* Life */
+
+static struct siphash_key derive_key(const struct stack_env *env, uint8_t purpose)
+{
+    struct siphash_key root = siphash_key_from(env->seed);
+    uint8_t label[17] = {purpose};
+    memcpy(label + 1, env->seed + 16, 16);
+    struct siphash_key key = {siphash24(&root, label, sizeof(label)), 0};
+    label[0] |= 0x80;
+    key.k1 = siphash24(&root, label, sizeof(label));
+    return key;
+}
+
+static bool create_parts(struct stack *s)
+{
+    struct neigh_args neigh = {.mem = s->env.mem,
+                               .wheel = &s->wheel,
+                               .counters = s->counters,
+                               .key = derive_key(&s->env, 1),
+                               .seed = rng_u64(&s->rng),
+                               .max = s->limits.neighbours,
+                               .queue = s->limits.neighbour_queue,
+                               .solicit = on_solicit,
+                               .transmit = on_transmit,
+                               .is_router = on_is_router,
+                               .ctx = s};
+    s->neigh = neigh_create(&neigh);
+    struct reass_args reass = {
+        .mem = s->env.mem,
+        .wheel = &s->wheel,
+        .pool = s->env.pool,
+        .counters = s->counters,
+        .key = derive_key(&s->env, 4),
+        .limits = {.datagrams = s->limits.reass_datagrams, .bytes = s->limits.reass_bytes},
+        .given_up = ip_given_up,
+        .ctx = s};
+    s->reass = reass_create(&reass);
+    if (!s->neigh || !s->reass)
+        return false;
+    for (unsigned i = 0; i < s->n_ifaces; i++)
+        if (!ring_init(&s->iface[i].tx, s->env.mem, 64, s->limits.tx_queue))
+            return false;
+    return true;
+}
+
+static void fail(enum stack_error *error, enum stack_error why)
+{
+    if (error)
+        *error = why;
+}
+
+struct stack *stack_create(const struct stack_config *config, const struct stack_env *env,
+                           tick_t now, enum stack_error *error)
+{
+    if (!config_ok(config)) {
+        fail(error, STACK_E_CONFIG);
+        return NULL;
+    }
+    assert((env->handoff || config->n_workers == 1) &&
+           "several workers hand packets to each other");
+    struct stack *s = mem_alloc(env->mem, sizeof(*s), _Alignof(struct stack));
+    if (!s) {
+        fail(error, STACK_E_MEMORY);
+        return NULL;
+    }
+    s->env = *env;
+    s->counters = env->counters;
+    s->limits = fill_limits(&config->limits);
+    s->worker = config->worker;
+    s->n_workers = config->n_workers;
+    s->n_ifaces = config->n_ifaces;
+    steer_init(&s->steer, config->n_workers);
+    wheel_init(&s->wheel, now);
+    s->frag_key = derive_key(env, 2);
+    rng_seed(&s->rng, derive_key(env, 3).k0 + s->worker);
+    if (!create_parts(s)) {
+        stack_destroy(s);
+        fail(error, STACK_E_MEMORY);
+        return NULL;
+    }
+    apply_icmp(s, &config->icmp, now);
+    for (unsigned i = 0; i < s->n_ifaces; i++) {
+        s->iface[i].stack = s;
+        s->iface[i].index = (uint16_t)i;
+        apply_addrs(&s->iface[i], &config->iface[i], now);
+    }
+    return s;
+}
+
+void stack_destroy(struct stack *s)
+{
+    for (unsigned i = 0; i < s->n_ifaces; i++) {
+        struct ring *tx = &s->iface[i].tx;
+        if (!tx->slot)
+            continue;
+        while (!ring_empty(tx))
+            pkt_free(ring_pop_front(tx));
+        ring_fini(tx);
+    }
+    if (s->neigh)
+        neigh_destroy(s->neigh);
+    if (s->reass)
+        reass_destroy(s->reass);
+    if (s->pmtu)
+        pmtu_destroy(s->pmtu);
+    mem_free(s->env.mem, s, sizeof(*s));
+}
+
+/* In */
+
+static enum drop check_link(const struct iface *i, const struct pkt *p, const struct ether_hdr *h)
+{
+    if (mac_is_multicast(&h->src) ||
+        mac_eq(&h->src, &i->cfg.mac)) /* the latter: our own, come back */
+        return DROP_ETHER_SOURCE;
+    if (!mac_is_multicast(&h->dst) && !mac_eq(&h->dst, &i->cfg.mac))
+        return DROP_ETHER_DESTINATION;
+    uint16_t tci = h->tagged ? h->tci : p->flags & PKT_RX_VLAN ? p->vlan : 0;
+    /* Identifier 0 only carries a priority (802.1Q 9.6). */
+    if ((tci & ETHER_VLAN_MASK) != i->cfg.vlan)
+        return DROP_VLAN;
+    return DROP_NONE;
+}
+
+static void frame_input(struct stack *s, struct pkt *p, tick_t now)
+{
+    assert(p->iface < s->n_ifaces && "the application knows our interfaces");
+    struct iface *i = &s->iface[p->iface];
+    counter_add(s->counters, COUNTER_RX_PACKETS, 1);
+    counter_add(s->counters, COUNTER_RX_BYTES, p->total);
+    struct ether_hdr h;
+    int n = ether_parse(p->data, p->len, &h);
+    enum drop why = n < 0 ? drop_of(n) : check_link(i, p, &h);
+    if (why != DROP_NONE) {
+        stack_drop(s, p, why);
+        return;
+    }
+    pkt_pull(p, (uint32_t)n);
+    bool group = mac_is_multicast(&h.dst);
+    switch (h.type) {
+    case ETHER_TYPE_IPV4: ip4_input(i, p, group, now); break;
+    case ETHER_TYPE_IPV6: ip6_input(i, p, group, now); break;
+    case ETHER_TYPE_ARP: arp_input(i, p, &h, now); break;
+    default: stack_drop(s, p, DROP_ETHER_TYPE); break;
+    }
+}
+
+void stack_input(struct stack *s, struct pkt *const *burst, unsigned n, tick_t now)
+{
+    for (unsigned i = 0; i < n; i++) {
+        if (i + 4 < n)
+            __builtin_prefetch(burst[i + 4]->data);
+        frame_input(s, burst[i], now);
+    }
+}
+
+/* Out */
+
+unsigned stack_output(struct stack *s, uint16_t iface, struct pkt **burst, unsigned room)
+{
+    assert(iface < s->n_ifaces);
+    struct ring *tx = &s->iface[iface].tx;
+    unsigned n = 0;
+    while (n < room && !ring_empty(tx))
+        burst[n++] = ring_pop_front(tx);
+    return n;
+}
+
+unsigned stack_pending(const struct stack *s, uint16_t iface)
+{
+    assert(iface < s->n_ifaces);
+    return ring_count(&s->iface[iface].tx);
+}
+
+tick_t stack_deadline(const struct stack *s)
+{
+    return wheel_next(&s->wheel);
+}
+
+void stack_expire(struct stack *s, tick_t now)
+{
+    wheel_expire(&s->wheel, now);
+}
+
+/* Control */
+
+static void list_addresses(const struct stack *s, struct ctl_request *r)
+{
+    uint32_t at = 0;
+    r->more = false;
+    for (unsigned i = 0; i < s->n_ifaces; i++)
+        for (unsigned k = 0; k < s->iface[i].n_locals; k++) {
+            if (at++ < r->cursor)
+                continue;
+            if (r->n == r->max) {
+                r->more = true;
+                r->cursor = at - 1;
+                return;
+            }
+            const struct local *l = &s->iface[i].local[k];
+            r->rows.address[r->n++] = (struct ctl_address){.prefix = l->prefix,
+                                                           .iface = (uint16_t)i,
+                                                           .state = l->state,
+                                                           .link_local = l->link_local};
+        }
+    r->cursor = at;
+}
+
+void stack_control(struct stack *s, struct ctl_request *r, tick_t now)
+{
+    r->n = 0;
+    r->more = false;
+    switch (r->kind) {
+    case CTL_NEIGHBOURS:
+        r->more = neigh_list(s->neigh, r->rows.neighbour, r->max, &r->cursor, &r->n, now);
+        break;
+    case CTL_NEIGHBOURS_FLUSH: r->n = neigh_flush(s->neigh, UINT16_MAX); break;
+    case CTL_ADDRESSES: list_addresses(s, r); break;
+    case CTL_PATHS:
+        r->more = pmtu_list(s->pmtu, r->rows.path, r->max, &r->cursor, &r->n, now);
+        break;
+    case CTL_REQUEST_END: assert(false && "not a request"); break;
+    }
+}
