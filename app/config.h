@@ -17,6 +17,8 @@
 
 #define CONFIG_WORKERS_MAX 64
 #define CONFIG_QUEUES_MAX  64
+#define CONFIG_CORE_MAX    1023
+#define CONFIG_BURST_MAX   256
 
 /* X(enumerator, name in the file, what it is) */
 #define CONFIG_DRIVERS(X)                                                       \
@@ -60,8 +62,8 @@ enum config_log_level {
 struct config_device {
     enum config_driver driver;
     char *pci;       /* driver pci: "0000:03:00.0" */
-    char *interface; /* af_xdp, af_packet: existing; tap: to create (default: the device's name);
-                        pcap: unused */
+    char *interface; /* af_xdp, af_packet: existing; tap: to create (the device's name by default,
+                        already filled in); otherwise NULL */
     char *path;      /* virtio_user, memif: socket */
     char *rx_file;   /* pcap */
     char *tx_file;   /* pcap */
@@ -107,8 +109,8 @@ struct config {
 
     struct {
         char *directory;
-        uint64_t max_bytes;
-        uint32_t snaplen;
+        uint64_t max_bytes; /* of one capture file, unless the request says less */
+        uint32_t snaplen;   /* bytes kept of each packet */
     } capture;
 
     struct {
@@ -127,13 +129,17 @@ struct config {
 
 /*
  * Reads and validates. NULL where it is not valid: each fault is one line on errors, `file:line:
- * key: what is wrong (did you mean …?)`. Nothing outside the file is looked at: whether cores and
- * devices exist is config_probe's question.
+ * key: what is wrong (did you mean …?)`, in the order of the file. Nothing outside the file is
+ * looked at: whether cores and devices exist is config_probe's question. No limit is left at 0: the
+ * defaults are filled in.
  */
 struct config *config_load(const char *file, FILE *errors);
 void config_free(struct config *c);
 
-/* Does this machine have what the configuration names? Faults as above; returns their number. */
+/*
+ * Does this machine have what the configuration names? Faults as above, without lines; returns
+ * their number.
+ */
 unsigned config_probe(const struct config *c, const char *file, FILE *errors);
 
 /*
@@ -146,5 +152,24 @@ const char *config_driver_name(enum config_driver d);
 
 /* The whole schema as a commented YAML document with every default: `millrace --example`. */
 void config_print_example(FILE *out);
+
+/* How a value is to be written where types matter, as in JSON. */
+enum config_form { CONFIG_FORM_TEXT, CONFIG_FORM_NUMBER, CONFIG_FORM_BOOL };
+
+/* One key with what is in force, as text; valid during the callback. */
+struct config_entry {
+    const char *section; /* "devices", "workers", … */
+    int index;           /* of the device; -1 in the other sections */
+    const char *key;     /* as in the file */
+    enum config_form form;
+    bool list;
+    bool restart; /* a change needs one */
+    unsigned n;   /* values: any number for a list, otherwise 1, or 0 where there is none */
+    const char *const *value;
+};
+
+/* Every key of every section in the order of the example, devices one after another. */
+void config_visit(const struct config *c, void (*see)(void *ctx, const struct config_entry *e),
+                  void *ctx);
 
 #endif

@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "app/config.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cyaml/cyaml.h>
+
+#include "app/config_check.h"
+#include "app/config_keys.h"
+#include "app/config_tree.h"
+#include "app/config_value.h"
+
+#define FILE_MAX (256u * 1024)
+
+/*
+ * What libcyaml loads: for each key its text, or its list of texts. Values stay text until they are
+ * read by the registry, which knows their ranges and says what is wrong in our words; the defaults
+ * are text too and go the same way.
+ */
+struct raw_value {
+    char *text;
+    char **item;
+    uint32_t n_items;
+};
+
+struct raw_section {
+    struct raw_value value[CONFIG_KEYS_MAX]; /* by the key's place in the registry */
+};
+
+struct raw {
+    struct raw_section *section[CONFIG_SECTIONS]; /* devices: an array */
+    uint32_t n_devices;
+};
+
+/* libcyaml's view of the registry. */
+struct schema {
+    cyaml_schema_field_t key[CONFIG_SECTIONS][CONFIG_KEYS_MAX + 1];
+    cyaml_schema_value_t device; /* entry of the list */
+    cyaml_schema_field_t section[CONFIG_SECTIONS + 1];
+    cyaml_schema_value_t root;
+};
+
+static const cyaml_schema_value_t item_schema = {.type = CYAML_STRING,
+                                                 .flags = CYAML_FLAG_POINTER,
+                                                 .data_size = sizeof(char),
+                                                 .string = {.min = 0, .max = FILE_MAX}};
+
+static const cyaml_config_t cyaml_config = {.mem_fn = cyaml_mem,
+                                            .flags = CYAML_CFG_IGNORE_UNKNOWN_KEYS};
+
+/* A load in progress. */
+struct load {
+    struct config *config;
+    struct config_faults faults;
+    struct config_tree tree;
+    struct schema schema;
+    struct raw *raw;
+};
+
+static cyaml_schema_field_t key_schema(const struct config_key *k, unsigned index)
+{
+    uint32_t at =
+        (uint32_t)(offsetof(struct raw_section, value) + index * sizeof(struct raw_value));
+    cyaml_schema_field_t f = {
+        .key = k->name,
+        .value = {.flags = (enum cyaml_flag)(CYAML_FLAG_OPTIONAL | CYAML_FLAG_POINTER_NULL_STR)}};
+    if (config_kind_is_list(k->kind)) {
+        f.data_offset = at + (uint32_t)offsetof(struct raw_value, item);
+        f.count_offset = at + (uint32_t)offsetof(struct raw_value, n_items);
+        f.count_size = sizeof(uint32_t);
+        f.value.type = CYAML_SEQUENCE;
+        f.value.data_size = sizeof(char *);
+        f.value.sequence.entry = &item_schema;
+        f.value.sequence.max = (uint32_t)k->max;
+    } else {
+        f.data_offset = at + (uint32_t)offsetof(struct raw_value, text);
+        f.value.type = CYAML_STRING;
+        f.value.data_size = sizeof(char);
+        f.value.string.max = FILE_MAX;
+    }
+    return f;
+}
+
+static cyaml_schema_field_t section_schema(struct schema *s, unsigned index)
+{
+    const struct config_section *section = &config_sections[index];
+    for (unsigned i = 0; i < section->n_keys; i++)
+        s->key[index][i] = key_schema(&section->key[i], i);
+
+    cyaml_schema_value_t mapping = {.type = CYAML_MAPPING,
+                                    .data_size = sizeof(struct raw_section),
+                                    .mapping = {.fields = s->key[index]}};
+    cyaml_schema_field_t f = {.key = section->name,
+                              .data_offset = (uint32_t)(offsetof(struct raw, section) +
+                                                        index * sizeof(struct raw_section *)),
+                              .value = mapping};
+    if (section->list) {
+        s->device = mapping;
+        f.count_offset = offsetof(struct raw, n_devices);
+        f.count_size = sizeof(uint32_t);
+        f.value.type = CYAML_SEQUENCE;
+        f.value.sequence.entry = &s->device;
+        f.value.sequence.min = 0;
+        f.value.sequence.max = IFACE_MAX;
+    }
+    f.value.flags = (enum cyaml_flag)(CYAML_FLAG_OPTIONAL | CYAML_FLAG_POINTER_NULL_STR);
+    return f;
+}
+
+static void schema_make(struct schema *s)
+{
+    *s = (struct schema){0};
+    for (unsigned i = 0; i < CONFIG_SECTIONS; i++)
+        s->section[i] = section_schema(s, i);
+    s->root = (cyaml_schema_value_t){.type = CYAML_MAPPING,
+                                     .flags = CYAML_FLAG_POINTER,
+                                     .data_size = sizeof(struct raw),
+                                     .mapping = {.fields = s->section}};
+}
+
+/* The file's bytes, NUL-terminated; NULL with a fault. */
+static char *file_read(const char *file, size_t *n, struct config_faults *f)
+{
+    FILE *in = fopen(file, "re");
+    if (!in) {
+        config_fault_at(f, 0, CONFIG_ROOT, "cannot open: %s", strerror(errno));
+        return NULL;
+    }
+    char *bytes = malloc(FILE_MAX + 1);
+    *n = bytes ? fread(bytes, 1, FILE_MAX + 1, in) : 0;
+    if (!bytes)
+        config_fault_at(f, 0, CONFIG_ROOT, "out of memory");
+    else if (ferror(in))
+        config_fault_at(f, 0, CONFIG_ROOT, "cannot read: %s", strerror(errno));
+    else if (*n > FILE_MAX)
+        config_fault_at(f, 0, CONFIG_ROOT, "larger than %u KiB", FILE_MAX / 1024);
+    fclose(in);
+    if (!f->n)
+        return bytes;
+    free(bytes);
+    return NULL;
+}
+
+static void read_default(const struct config_key *k, void *base)
+{
+    struct config_why why;
+    if (k->preset)
+        config_value_read(k, base, k->preset, &why);
+}
+
+static bool given(const struct config_key *k, const struct raw_value *v)
+{
+    return config_kind_is_list(k->kind) ? v->item != NULL : v->text != NULL;
+}
+
+static void read_list(struct load *l, const struct config_key *k, void *base,
+                      const struct raw_value *v, struct config_place *place)
+{
+    struct config_why why;
+    for (uint32_t i = 0; i < v->n_items; i++) {
+        place->item = (int)i;
+        if (!config_value_read(k, base, v->item[i], &why))
+            config_fault(&l->faults, place, "%s", why.text);
+    }
+}
+
+static void read_key(struct load *l, const struct config_key *k, void *base,
+                     const struct raw_value *v, struct config_place *place)
+{
+    struct config_why why;
+    if (!given(k, v)) {
+        read_default(k, base);
+    } else if (config_kind_is_list(k->kind)) {
+        read_list(l, k, base, v, place);
+    } else if (!config_value_read(k, base, v->text, &why)) {
+        config_fault(&l->faults, place, "%s", why.text);
+        read_default(k, base);
+    }
+}
+
+static void read_section(struct load *l, const struct config_section *s,
+                         const struct raw_section *raw, int index, void *base)
+{
+    static const struct raw_section none;
+    if (!raw)
+        raw = &none;
+    for (unsigned i = 0; i < s->n_keys; i++) {
+        struct config_place place = {s->name, index, s->key[i].name, -1};
+        read_key(l, &s->key[i], base, &raw->value[i], &place);
+    }
+}
+
+/* What the driver cannot do without, and what it cannot use. driver: its bit; 0: not known. */
+static void check_keys(struct load *l, const struct config_section *s,
+                       const struct raw_section *raw, int index, uint32_t driver)
+{
+    const char *name = driver ? config_driver_names[__builtin_ctz(driver)] : "";
+    const struct config_place *device = CONFIG_PLACE(s->name, index, NULL, -1);
+    for (unsigned i = 0; i < s->n_keys; i++) {
+        const struct config_key *k = &s->key[i];
+        bool is = given(k, &raw->value[i]);
+        if (!is && k->needed == UINT32_MAX)
+            config_fault(&l->faults, device, "a device needs a '%s'", k->name);
+        else if (!is && k->needed & driver)
+            config_fault(&l->faults, device, "driver '%s' needs '%s'", name, k->name);
+        else if (is && driver && k->drivers && !(k->drivers & driver))
+            config_fault(&l->faults, CONFIG_PLACE(s->name, index, k->name, -1),
+                         "'%s' means nothing to driver '%s'", k->name, name);
+    }
+}
+
+/* The driver's bit; 0 where the device names none that there is. */
+static uint32_t driver_of(const struct config_section *s, const struct raw_section *raw)
+{
+    const struct config_key *k = config_key_find(s, "driver");
+    struct config_device d;
+    struct config_why why;
+    const char *text = raw->value[k - s->key].text;
+    return text && config_value_read(k, &d, text, &why) ? 1u << d.driver : 0;
+}
+
+/* The interface that a TAP device makes is called like the device, unless the file says. */
+static void name_tap(struct load *l, const struct config_section *s, struct config_device *d,
+                     int index)
+{
+    struct config_why why;
+    if (!d->interface && d->iface.name[0] &&
+        !config_value_read(config_key_find(s, "interface"), d, d->iface.name, &why))
+        config_fault(&l->faults, CONFIG_PLACE(s->name, index, "name", -1),
+                     "%s: give 'interface' too", why.text);
+}
+
+static void read_device(struct load *l, int index)
+{
+    const struct config_section *s = &config_sections[CONFIG_SECTION_DEVICES];
+    const struct raw_section *raw = &l->raw->section[CONFIG_SECTION_DEVICES][index];
+    struct config_device *d = &l->config->device[index];
+    uint32_t driver = driver_of(s, raw);
+    read_section(l, s, raw, index, d);
+    check_keys(l, s, raw, index, driver);
+    if (driver == 1u << CONFIG_DRIVER_TAP)
+        name_tap(l, s, d, index);
+}
+
+static void read_devices(struct load *l)
+{
+    struct config *c = l->config;
+    if (!l->raw->n_devices)
+        return;
+    c->device = calloc(l->raw->n_devices, sizeof(*c->device));
+    if (!c->device) {
+        config_fault_at(&l->faults, 0, CONFIG_ROOT, "out of memory");
+        return;
+    }
+    c->n_devices = l->raw->n_devices;
+    for (unsigned i = 0; i < c->n_devices; i++)
+        read_device(l, (int)i);
+}
+
+/* All values, and then the rules between them if each is good by itself. */
+static void read_all(struct load *l)
+{
+    read_devices(l);
+    for (unsigned i = 0; i < CONFIG_SECTIONS; i++)
+        if (!config_sections[i].list)
+            read_section(l, &config_sections[i], l->raw->section[i], -1, l->config);
+    if (!l->faults.n)
+        config_check(l->config, &l->faults);
+}
+
+static void load_tree(struct load *l, const char *bytes, size_t n)
+{
+    struct raw nothing = {0};
+    if (!config_tree_scan(&l->tree, &l->faults))
+        return;
+    if (l->tree.empty) {
+        l->raw = &nothing;
+        read_all(l);
+        l->raw = NULL;
+        return;
+    }
+    schema_make(&l->schema);
+    cyaml_err_t e = cyaml_load_data((const uint8_t *)bytes, n, &cyaml_config, &l->schema.root,
+                                    (cyaml_data_t **)&l->raw, NULL);
+    if (e != CYAML_OK) {
+        config_fault_at(&l->faults, 0, CONFIG_ROOT, "libcyaml: %s", cyaml_strerror(e));
+        return;
+    }
+    read_all(l);
+    cyaml_free(&cyaml_config, &l->schema.root, l->raw, 0);
+}
+
+struct config *config_load(const char *file, FILE *errors)
+{
+    struct load *l = calloc(1, sizeof(*l));
+    struct config *c = calloc(1, sizeof(*c));
+    if (!l || !c) {
+        fprintf(errors, "%s: out of memory\n", file);
+        free(l);
+        free(c);
+        return NULL;
+    }
+    l->config = c;
+    l->faults.file = file;
+    size_t n;
+    char *bytes = file_read(file, &n, &l->faults);
+    if (bytes && config_tree_read(&l->tree, bytes, n, &l->faults)) {
+        l->faults.tree = &l->tree;
+        load_tree(l, bytes, n);
+        config_tree_free(&l->tree);
+    }
+    free(bytes);
+    unsigned faults = config_faults_flush(&l->faults, errors);
+    free(l);
+    if (!faults)
+        return c;
+    config_free(c);
+    return NULL;
+}
+
+static void free_section(const struct config_section *s, void *base)
+{
+    for (unsigned i = 0; i < s->n_keys; i++)
+        config_value_free(&s->key[i], base);
+}
+
+void config_free(struct config *c)
+{
+    if (!c)
+        return;
+    for (unsigned i = 0; i < c->n_devices; i++)
+        free_section(&config_sections[CONFIG_SECTION_DEVICES], &c->device[i]);
+    for (unsigned i = 0; i < CONFIG_SECTIONS; i++)
+        if (!config_sections[i].list)
+            free_section(&config_sections[i], c);
+    free(c->device);
+    free(c);
+}

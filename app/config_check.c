@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "app/config_check.h"
+
+#include <string.h>
+
+#define IP6_MTU_MIN         1280 /* RFC 8200 5 */
+#define WATCHDOG_MS_MIN     100  /* how often the control core looks */
+#define DEVICE(i, name, at) CONFIG_PLACE("devices", (int)(i), (name), (at))
+
+static bool has_ipv6(const struct iface_config *i, unsigned *at)
+{
+    for (*at = 0; *at < i->n_addrs; (*at)++)
+        if (!ip_is_v4(&i->addr[*at].addr))
+            return true;
+    return false;
+}
+
+static void check_ipv6(const struct iface_config *i, unsigned n, struct config_faults *f)
+{
+    unsigned at;
+    if (!has_ipv6(i, &at))
+        return;
+    if (!i->ipv6)
+        config_fault(f, DEVICE(n, "addresses", (int)at), "an IPv6 address, but ipv6 is false");
+    else if (i->mtu < IP6_MTU_MIN)
+        config_fault(f, DEVICE(n, "mtu", -1), "%u is too small for the device's IPv6 addresses, %d",
+                     i->mtu, IP6_MTU_MIN);
+}
+
+static bool reaches(const struct iface_config *i, const struct ip_addr *gateway)
+{
+    if (!ip_is_v4(gateway) && ip_is_link_local(gateway))
+        return i->ipv6;
+    for (unsigned n = 0; n < i->n_addrs; n++)
+        if (ip_in_prefix(&i->addr[n], gateway))
+            return true;
+    return false;
+}
+
+static void check_gateway(const struct iface_config *i, const struct ip_addr *gateway, unsigned n,
+                          struct config_faults *f)
+{
+    char text[IP_ADDR_TEXT];
+    if (ip_eq(gateway, &IP_ADDR_ANY6))
+        return;
+    ip_format(gateway, text);
+    if (!reaches(i, gateway))
+        config_fault(f, DEVICE(n, "gateways", -1), "%s is in none of the device's networks", text);
+    for (unsigned a = 0; a < i->n_addrs; a++) {
+        if (ip_eq(&i->addr[a].addr, gateway))
+            config_fault(f, DEVICE(n, "gateways", -1), "%s is the device's own address", text);
+        else if (ip_is_subnet_broadcast(&i->addr[a], gateway))
+            config_fault(f, DEVICE(n, "gateways", -1), "%s is a broadcast address", text);
+    }
+}
+
+static void check_driver(const struct config_device *d, unsigned n, struct config_faults *f)
+{
+    if (d->driver == CONFIG_DRIVER_PCAP && !d->rx_file && !d->tx_file)
+        config_fault(f, DEVICE(n, NULL, -1), "driver 'pcap' needs 'rx-file', 'tx-file' or both");
+    if (d->rx_file && d->tx_file && !strcmp(d->rx_file, d->tx_file))
+        config_fault(f, DEVICE(n, "tx-file", -1), "the same file as rx-file");
+}
+
+/* The same address twice: a host cannot tell which of its devices a packet to it belongs to. */
+static void check_addresses_apart(const struct config *c, unsigned n, struct config_faults *f)
+{
+    const struct iface_config *mine = &c->device[n].iface;
+    char text[IP_ADDR_TEXT];
+    for (unsigned a = 0; a < mine->n_addrs; a++)
+        for (unsigned other = 0; other < n; other++) {
+            const struct iface_config *theirs = &c->device[other].iface;
+            for (unsigned b = 0; b < theirs->n_addrs; b++)
+                if (ip_eq(&mine->addr[a].addr, &theirs->addr[b].addr)) {
+                    ip_format(&mine->addr[a].addr, text);
+                    config_fault(f, DEVICE(n, "addresses", (int)a),
+                                 "%s is an address of '%s' already", text, theirs->name);
+                }
+        }
+}
+
+static bool same(const char *a, const char *b)
+{
+    return a && b && !strcmp(a, b);
+}
+
+/* What two devices would have to share: the key's name; NULL: nothing. */
+static const char *shared(const struct config_device *a, const struct config_device *b)
+{
+    if (same(a->iface.name, b->iface.name))
+        return "name";
+    if (same(a->pci, b->pci))
+        return "pci";
+    if (same(a->interface, b->interface))
+        return "interface";
+    /* One memif socket carries many interfaces, told apart by id; /dev/vhost-net is for all. */
+    if (same(a->path, b->path) && strcmp(a->path, "/dev/vhost-net"))
+        return a->driver == CONFIG_DRIVER_MEMIF && b->driver == CONFIG_DRIVER_MEMIF
+                   ? (a->memif_id == b->memif_id ? "id" : NULL)
+                   : "path";
+    return same(a->tx_file, b->tx_file) ? "tx-file" : NULL;
+}
+
+static void check_devices_apart(const struct config *c, unsigned n, struct config_faults *f)
+{
+    for (unsigned other = 0; other < n; other++) {
+        const char *key = shared(&c->device[n], &c->device[other]);
+        if (key)
+            config_fault(f, DEVICE(n, key, -1), "the same as that of devices[%u]", other);
+        if (c->device[n].mac_set && c->device[other].mac_set &&
+            mac_eq(&c->device[n].iface.mac, &c->device[other].iface.mac))
+            config_fault(f, DEVICE(n, "mac", -1), "the same as that of devices[%u]", other);
+    }
+}
+
+static void check_workers(const struct config *c, struct config_faults *f)
+{
+    if (c->control.core < 0 || c->workers.idle == CONFIG_IDLE_SLEEP)
+        return;
+    for (unsigned i = 0; i < c->workers.n; i++)
+        if (c->workers.core[i] == c->control.core)
+            config_fault(f, CONFIG_PLACE("control", -1, "core", -1),
+                         "core %d has a worker that never sleeps: take another core, or say "
+                         "'idle: sleep' under workers",
+                         c->control.core);
+}
+
+static void check_watchdog(const struct config *c, struct config_faults *f)
+{
+    const struct config_place *place = CONFIG_PLACE("health", -1, "watchdog-ms", -1);
+    uint32_t ms = c->health.watchdog_ms;
+    if (!ms)
+        return;
+    if (ms < WATCHDOG_MS_MIN)
+        config_fault(f, place, "%u is less than %d, how often workers are looked at (0: never)", ms,
+                     WATCHDOG_MS_MIN);
+    else if (c->workers.idle == CONFIG_IDLE_SLEEP && ms * 1000ull <= 2ull * c->workers.max_sleep_us)
+        config_fault(f, place,
+                     "%u is too close to max-sleep-us: %u, so that a worker at rest would be "
+                     "reported",
+                     ms, c->workers.max_sleep_us);
+}
+
+void config_check(const struct config *c, struct config_faults *f)
+{
+    for (unsigned n = 0; n < c->n_devices; n++) {
+        const struct iface_config *i = &c->device[n].iface;
+        check_driver(&c->device[n], n, f);
+        check_ipv6(i, n, f);
+        check_gateway(i, &i->gateway4, n, f);
+        check_gateway(i, &i->gateway6, n, f);
+        check_devices_apart(c, n, f);
+        check_addresses_apart(c, n, f);
+    }
+    check_workers(c, f);
+    check_watchdog(c, f);
+}

@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "app/config_keys.h"
+
+#include <assert.h>
+#include <stddef.h>
+#include <string.h>
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+const char *const config_driver_names[] = {
+#define X(id, name, text) name,
+    CONFIG_DRIVERS(X)
+#undef X
+};
+const unsigned config_n_drivers = COUNT(config_driver_names);
+
+static const char *const driver_texts[] = {
+#define X(id, name, text) text,
+    CONFIG_DRIVERS(X)
+#undef X
+};
+
+static const char *const roles[] = {"client", "server"}; /* by the value of memif_server */
+static const char *const idles[] = {
+    [CONFIG_IDLE_SLEEP] = "sleep", [CONFIG_IDLE_PAUSE] = "pause", [CONFIG_IDLE_POLL] = "poll"};
+static const char *const hugepages[] = {
+    [CONFIG_HUGEPAGES_AUTO] = "auto", [CONFIG_HUGEPAGES_ON] = "on", [CONFIG_HUGEPAGES_OFF] = "off"};
+static const char *const levels[] = {[CONFIG_LOG_ERROR] = "error",
+                                     [CONFIG_LOG_WARNING] = "warning",
+                                     [CONFIG_LOG_NOTICE] = "notice",
+                                     [CONFIG_LOG_INFO] = "info",
+                                     [CONFIG_LOG_DEBUG] = "debug"};
+
+#define MEMBER(type, m) .offset = offsetof(type, m), .size = sizeof(((type *)0)->m)
+#define DEVICE(m)       MEMBER(struct config_device, m)
+#define CONFIG(m)       MEMBER(struct config, m)
+#define NAMES(n)        .names = (n), .max = COUNT(n)
+#define RANGE(a, b)     .min = (a), .max = (b)
+#define ON(driver)      (1u << CONFIG_DRIVER_##driver)
+
+#define MIB (1024u * 1024)
+/* struct sockaddr_un holds 108 bytes with the NUL. */
+#define SOCKET_PATH_MAX 107
+#define FILE_PATH_MAX   1023
+
+/* clang-format off */
+static const struct config_key device_keys[] = {
+    {"name", CONFIG_NAME, DEVICE(iface.name), .max = IFACE_NAME_MAX - 1, .sample = "lan0",
+     .needed = ~0u,
+     .text = "what you call it here and in all output: a-z 0-9 _ . -"},
+    {"driver", CONFIG_ENUM, DEVICE(driver), NAMES(config_driver_names), .sample = "af_xdp",
+     .needed = ~0u,
+     .text = "what it is reached by"},
+    {"interface", CONFIG_INTERFACE, DEVICE(interface), .max = 15, .sample = "eth1",
+     .drivers = ON(AF_XDP) | ON(AF_PACKET) | ON(TAP), .needed = ON(AF_XDP) | ON(AF_PACKET),
+     .text = "kernel interface to take over; tap: the one to create, by default named as the device"},
+    {"pci", CONFIG_PCI, DEVICE(pci), .sample = "0000:03:00.0",
+     .drivers = ON(PCI), .needed = ON(PCI),
+     .text = "address of the NIC, as lspci -D prints it"},
+    {"path", CONFIG_PATH, DEVICE(path), .max = SOCKET_PATH_MAX, .sample = "/run/vhost0.sock",
+     .drivers = ON(VIRTIO_USER) | ON(MEMIF), .needed = ON(VIRTIO_USER) | ON(MEMIF),
+     .text = "socket shared with the other side, or /dev/vhost-net"},
+    {"role", CONFIG_ENUM, DEVICE(memif_server), NAMES(roles), .preset = "client",
+     .drivers = ON(MEMIF),
+     .text = "server: makes the socket; client: connects to it and owns the memory"},
+    {"id", CONFIG_UINT, DEVICE(memif_id), RANGE(0, UINT16_MAX), .preset = "0",
+     .drivers = ON(MEMIF),
+     .text = "tells the interfaces on one socket apart; the same on both sides"},
+    {"rx-file", CONFIG_PATH, DEVICE(rx_file), .max = FILE_PATH_MAX, .sample = "in.pcap",
+     .drivers = ON(PCAP),
+     .text = "capture whose packets come in"},
+    {"tx-file", CONFIG_PATH, DEVICE(tx_file), .max = FILE_PATH_MAX, .sample = "out.pcap",
+     .drivers = ON(PCAP),
+     .text = "capture that packets sent are written to"},
+    {"args", CONFIG_TEXT, DEVICE(args), .sample = "busy_budget=64",
+     .drivers = ~ON(RING),
+     .text = "more arguments for the DPDK driver, key=value,..., passed on as they are"},
+    {"queues", CONFIG_UINT, DEVICE(queues), RANGE(0, CONFIG_QUEUES_MAX), .preset = "0",
+     .text = "receive and transmit queues; 0: one for each worker, as far as the device has them"},
+    {"rx-descriptors", CONFIG_UINT, DEVICE(rx_descriptors), RANGE(0, 32768), .preset = "0",
+     .text = "length of a receive queue in packets; 0: the driver's choice"},
+    {"tx-descriptors", CONFIG_UINT, DEVICE(tx_descriptors), RANGE(0, 32768), .preset = "0",
+     .text = "length of a transmit queue in packets; 0: the driver's choice"},
+    {"promiscuous", CONFIG_BOOL, DEVICE(promiscuous), .preset = "false",
+     .text = "receive also what is sent to other stations"},
+    {"mac", CONFIG_MAC, DEVICE(iface.mac), .sample = "02:00:00:00:00:01",
+     .text = "station address, in place of the device's own"},
+    {"mtu", CONFIG_UINT, DEVICE(iface.mtu), RANGE(68, UINT16_MAX), .preset = "1500",
+     .text = "bytes of the largest IP packet; below 1280 there is no IPv6"},
+    {"vlan", CONFIG_UINT, DEVICE(iface.vlan), RANGE(0, 4094), .preset = "0",
+     .text = "802.1Q id of its traffic; 0: untagged"},
+    {"addresses", CONFIG_ADDRESSES, DEVICE(iface.addr), .max = IFACE_ADDRS_MAX,
+     .sample = "192.0.2.10/24, \"2001:db8::10/64\"", .live = true,
+     .text = "ours, IPv4 and IPv6, with the length of the network's prefix"},
+    {"gateways", CONFIG_GATEWAYS, DEVICE(iface.gateway4), .max = 2,
+     .sample = "192.0.2.1, \"fe80::1\"", .live = true,
+     .text = "way to everywhere else, at most one IPv4 and one IPv6"},
+    {"ipv6", CONFIG_BOOL, DEVICE(iface.ipv6), .preset = "true",
+     .text = "false: no link-local address and no neighbour discovery"},
+};
+
+static const struct config_key workers_keys[] = {
+    {"cores", CONFIG_CORES, CONFIG(workers.core), .max = CONFIG_WORKERS_MAX, .preset = "0",
+     .text = "one worker on each: numbers, and ranges such as \"2-5\""},
+    {"idle", CONFIG_ENUM, CONFIG(workers.idle), NAMES(idles), .preset = "sleep", .live = true,
+     .text = "without work: sleep (little CPU), pause (all of it, cooler) or poll (least delay)"},
+    {"max-sleep-us", CONFIG_UINT, CONFIG(workers.max_sleep_us), RANGE(1, 100000), .preset = "500",
+     .live = true,
+     .text = "longest sleep in microseconds, and so what idle: sleep adds to a first packet's delay"},
+    {"burst", CONFIG_UINT, CONFIG(workers.burst), RANGE(1, CONFIG_BURST_MAX), .preset = "32",
+     .text = "packets taken from a queue at once, at most"},
+};
+
+static const struct config_key control_keys[] = {
+    {"core", CONFIG_CORE, CONFIG(control.core), .max = CONFIG_CORE_MAX, .preset = "any",
+     .text = "the control thread's core; any: where the kernel puts it"},
+    {"socket", CONFIG_PATH, CONFIG(control.socket), .max = SOCKET_PATH_MAX,
+     .preset = "/run/millrace/control.sock",
+     .text = "UNIX socket that millracectl and curl speak HTTP to"},
+    {"mode", CONFIG_OCTAL, CONFIG(control.mode), .max = 0777, .preset = "0660",
+     .text = "of the socket: who may write may change what runs"},
+    {"group", CONFIG_TEXT, CONFIG(control.group), .sample = "millrace",
+     .text = "of the socket"},
+    {"port", CONFIG_UINT, CONFIG(control.port), RANGE(0, UINT16_MAX), .preset = "0",
+     .text = "TCP port on the kernel's loopback for scrapers, read-only; 0: none"},
+};
+
+static const struct config_key memory_keys[] = {
+    {"hugepages", CONFIG_ENUM, CONFIG(memory.hugepages), NAMES(hugepages), .preset = "auto",
+     .text = "auto: where there are some; on: no start without; off: ordinary pages"},
+    {"megabytes", CONFIG_UINT, CONFIG(memory.megabytes), RANGE(0, 1024 * 1024), .preset = "0",
+     .text = "for packets and DPDK, in MiB; 0: computed from devices and workers"},
+    {"packets", CONFIG_UINT, CONFIG(memory.packets), RANGE(0, 1u << 26), .preset = "0",
+     .text = "in each NUMA node's pool; 0: computed from devices and workers"},
+    {"eal-args", CONFIG_TEXT, CONFIG(memory.eal_args), .sample = "--log-level=lib.eal:debug",
+     .text = "escape hatch: more arguments for DPDK's EAL"},
+    {"file-prefix", CONFIG_WORD, CONFIG(memory.file_prefix), .max = 31, .preset = "millrace",
+     .text = "tells DPDK processes on one machine apart"},
+};
+
+static const struct config_key capture_keys[] = {
+    {"directory", CONFIG_PATH, CONFIG(capture.directory), .max = FILE_PATH_MAX,
+     .preset = "/run/millrace/capture", .live = true,
+     .text = "where capture files go, and nowhere else; in memory, so that no disk is waited for"},
+    {"max-size", CONFIG_SIZE, CONFIG(capture.max_bytes), RANGE(64 * 1024, 1ull << 40),
+     .preset = "100 MiB", .live = true,
+     .text = "a capture ends at this size"},
+    {"snaplen", CONFIG_UINT, CONFIG(capture.snaplen), RANGE(64, 262144), .preset = "262144",
+     .live = true,
+     .text = "bytes kept of each packet"},
+};
+
+static const struct config_key log_keys[] = {
+    {"level", CONFIG_ENUM, CONFIG(log.level), NAMES(levels), .preset = "notice", .live = true,
+     .text = "error, warning, notice, info or debug: this and what is graver"},
+    {"file", CONFIG_PATH, CONFIG(log.file), .max = FILE_PATH_MAX,
+     .sample = "/var/log/millrace.log", .live = true,
+     .text = "appended to, in place of standard error"},
+    {"json", CONFIG_BOOL, CONFIG(log.json), .preset = "false", .live = true,
+     .text = "one JSON object a line, in place of text"},
+};
+
+static const struct config_key health_keys[] = {
+    {"watchdog-ms", CONFIG_UINT, CONFIG(health.watchdog_ms), RANGE(0, 60000), .preset = "1000",
+     .live = true,
+     .text = "a worker that stands still this long in milliseconds is reported; 0: never"},
+};
+
+static const struct config_key icmp_keys[] = {
+    {"echo", CONFIG_BOOL, CONFIG(icmp.echo), .preset = "true", .live = true,
+     .text = "answer ping"},
+    {"errors", CONFIG_BOOL, CONFIG(icmp.errors), .preset = "true", .live = true,
+     .text = "tell senders: unreachable, time exceeded, too big, parameter problem"},
+    {"error-rate", CONFIG_UINT, CONFIG(icmp.error_rate), RANGE(1, 1000000), .preset = "100",
+     .live = true,
+     .text = "errors a second, all together, for each worker"},
+    {"error-burst", CONFIG_UINT, CONFIG(icmp.error_burst), RANGE(1, 1000000), .preset = "50",
+     .live = true,
+     .text = "errors in a row before the rate counts"},
+};
+
+static const struct config_key limits_keys[] = {
+    {"neighbours", CONFIG_UINT, CONFIG(limits.neighbours), RANGE(16, 1u << 20), .preset = "4096",
+     .text = "entries of the ARP and neighbour table"},
+    {"neighbour-queue", CONFIG_UINT, CONFIG(limits.neighbour_queue), RANGE(1, 1024),
+     .preset = "16",
+     .text = "packets that wait for one neighbour's answer"},
+    {"paths", CONFIG_UINT, CONFIG(limits.paths), RANGE(16, 1u << 20), .preset = "4096",
+     .text = "destinations whose path MTU is remembered"},
+    {"reassembly-datagrams", CONFIG_UINT, CONFIG(limits.reass_datagrams), RANGE(1, 1u << 20),
+     .preset = "256",
+     .text = "datagrams with fragments missing, at once"},
+    {"reassembly-bytes", CONFIG_SIZE, CONFIG(limits.reass_bytes), RANGE(64 * 1024, 1u << 31),
+     .preset = "4 MiB",
+     .text = "held by their fragments"},
+    {"flows", CONFIG_UINT, CONFIG(limits.flows), RANGE(64, 1u << 28), .preset = "1048576",
+     .text = "connections"},
+    {"tx-queue", CONFIG_UINT, CONFIG(limits.tx_queue), RANGE(64, 1u << 20), .preset = "4096",
+     .text = "packets that wait for one device"},
+};
+
+#define SECTION(section, keys) .name = (section), .key = (keys), .n_keys = COUNT(keys)
+const struct config_section config_sections[CONFIG_SECTIONS] = {
+    [CONFIG_SECTION_DEVICES] = {SECTION("devices", device_keys), .list = true,
+     .text = "Where packets come from and go to."},
+    {SECTION("workers", workers_keys),
+     .text = "The cores that carry packets."},
+    {SECTION("control", control_keys),
+     .text = "The control core and its socket."},
+    {SECTION("memory", memory_keys),
+     .text = "Memory for packets, and DPDK's own start."},
+    {SECTION("capture", capture_keys),
+     .text = "Packet captures (pcapng), started on the control socket."},
+    {SECTION("log", log_keys),
+     .text = "What the control core writes down."},
+    {SECTION("health", health_keys),
+     .text = "When something counts as wrong."},
+    {SECTION("icmp", icmp_keys),
+     .text = "What the stack answers."},
+    {SECTION("limits", limits_keys),
+     .text = "Every bound that others can push against, for each worker."},
+};
+/* clang-format on */
+
+_Static_assert(COUNT(device_keys) <= CONFIG_KEYS_MAX, "the largest section fits");
+_Static_assert(COUNT(config_driver_names) <= 32, "a driver is a bit in 32");
+
+const struct config_section *config_section_find(const char *name)
+{
+    for (unsigned i = 0; i < CONFIG_SECTIONS; i++)
+        if (!strcmp(config_sections[i].name, name))
+            return &config_sections[i];
+    return NULL;
+}
+
+const struct config_key *config_key_find(const struct config_section *s, const char *name)
+{
+    for (unsigned i = 0; i < s->n_keys; i++)
+        if (!strcmp(s->key[i].name, name))
+            return &s->key[i];
+    return NULL;
+}
+
+bool config_kind_is_list(enum config_kind kind)
+{
+    return kind == CONFIG_CORES || kind == CONFIG_ADDRESSES || kind == CONFIG_GATEWAYS;
+}
+
+const char *config_driver_name(enum config_driver d)
+{
+    assert((unsigned)d < config_n_drivers && "only config_load makes drivers");
+    return config_driver_names[d];
+}
+
+static void print_drivers(const struct config_key *k, FILE *out)
+{
+    if (!k->drivers)
+        return;
+    const char *before = "driver ";
+    for (unsigned d = 0; d < config_n_drivers; d++)
+        if (k->drivers & 1u << d) {
+            fprintf(out, "%s%s", before, config_driver_names[d]);
+            before = ", ";
+        }
+    fputs(": ", out);
+}
+
+static void print_value(const struct config_key *k, FILE *out)
+{
+    const char *value = k->preset ? k->preset : k->sample;
+    fprintf(out, config_kind_is_list(k->kind) ? "%s: [%s]\n" : "%s: %s\n", k->name, value);
+}
+
+/* Devices stand there as comments: there is no default for those. */
+static void print_key(const struct config_section *s, const struct config_key *k, FILE *out)
+{
+    fputs(s->list ? "#     # " : "  # ", out);
+    if (k->drivers != (uint32_t)~ON(RING))
+        print_drivers(k, out);
+    fputs(k->text, out);
+    if (k->kind == CONFIG_UINT || k->kind == CONFIG_CORE)
+        fprintf(out, " (%ju to %ju)", (uintmax_t)k->min, (uintmax_t)k->max);
+    fputs(k->live ? " [reload]\n" : "\n", out);
+    if (s->list)
+        fputs(k == s->key ? "#   - " : "#     ", out);
+    else
+        fputs(k->preset ? "  " : "  # ", out);
+    print_value(k, out);
+}
+
+void config_print_example(FILE *out)
+{
+    fputs("# Millrace configuration: every key with its default. All may be left out, but for a\n"
+          "# device's name and driver and what that driver needs. Keys marked [reload] follow a\n"
+          "# changed file at a reload (SIGHUP); the others at the next start.\n"
+          "# A device's driver is one of:\n",
+          out);
+    for (unsigned d = 0; d < config_n_drivers; d++)
+        fprintf(out, "#   %-12s %s\n", config_driver_names[d], driver_texts[d]);
+    for (unsigned i = 0; i < CONFIG_SECTIONS; i++) {
+        const struct config_section *s = &config_sections[i];
+        fprintf(out, "\n# %s\n%s:\n", s->text, s->name);
+        for (unsigned k = 0; k < s->n_keys; k++)
+            print_key(s, &s->key[k], out);
+    }
+}

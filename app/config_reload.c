@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "app/config.h"
+
+#include <string.h>
+
+#include "app/config_fault.h"
+#include "app/config_value.h"
+
+static void visit_section(const struct config_section *s, int index, const void *base,
+                          void (*see)(void *ctx, const struct config_entry *e), void *ctx)
+{
+    for (unsigned i = 0; i < s->n_keys; i++) {
+        const struct config_key *k = &s->key[i];
+        struct config_words words;
+        config_value_write(k, base, &words);
+        const struct config_entry e = {.section = s->name,
+                                       .index = index,
+                                       .key = k->name,
+                                       .form = config_value_form(k->kind),
+                                       .list = config_kind_is_list(k->kind),
+                                       .restart = !k->live,
+                                       .n = words.n,
+                                       .value = words.value};
+        see(ctx, &e);
+    }
+}
+
+void config_visit(const struct config *c, void (*see)(void *ctx, const struct config_entry *e),
+                  void *ctx)
+{
+    for (unsigned i = 0; i < CONFIG_SECTIONS; i++) {
+        const struct config_section *s = &config_sections[i];
+        if (!s->list)
+            visit_section(s, -1, c, see, ctx);
+        for (unsigned d = 0; s->list && d < c->n_devices; d++)
+            visit_section(s, (int)d, &c->device[d], see, ctx);
+    }
+}
+
+static bool equal(const struct config_words *a, const struct config_words *b)
+{
+    if (a->n != b->n)
+        return false;
+    for (unsigned i = 0; i < a->n; i++)
+        if (strcmp(a->value[i], b->value[i]) != 0)
+            return false;
+    return true;
+}
+
+/* "1, 2" or "nothing". Returns dst. */
+static const char *join(const struct config_words *w, char *dst, size_t size)
+{
+    size_t used = 0;
+    snprintf(dst, size, "nothing");
+    for (unsigned i = 0; i < w->n && used < size; i++)
+        used += (size_t)snprintf(dst + used, size - used, "%s%s", i ? ", " : "", w->value[i]);
+    return dst;
+}
+
+static bool section_reloadable(const struct config_section *s, int index, const void *now,
+                               const void *next, FILE *errors)
+{
+    bool all = true;
+    for (unsigned i = 0; i < s->n_keys; i++) {
+        const struct config_key *k = &s->key[i];
+        struct config_words a;
+        struct config_words b;
+        if (k->live)
+            continue;
+        config_value_write(k, now, &a);
+        config_value_write(k, next, &b);
+        if (equal(&a, &b))
+            continue;
+        char place[128];
+        char text[2][128];
+        config_place_format(CONFIG_PLACE(s->name, index, k->name, -1), place, sizeof(place));
+        fprintf(errors, "%s: needs a restart: %s now, %s in the file\n", place,
+                join(&a, text[0], sizeof(text[0])), join(&b, text[1], sizeof(text[1])));
+        all = false;
+    }
+    return all;
+}
+
+bool config_reloadable(const struct config *now, const struct config *next, FILE *errors)
+{
+    bool all = true;
+    for (unsigned i = 0; i < CONFIG_SECTIONS; i++)
+        if (!config_sections[i].list)
+            all &= section_reloadable(&config_sections[i], -1, now, next, errors);
+    if (now->n_devices != next->n_devices) {
+        fprintf(errors, "devices: needs a restart: %u now, %u in the file\n", now->n_devices,
+                next->n_devices);
+        return false;
+    }
+    for (unsigned d = 0; d < now->n_devices; d++)
+        all &= section_reloadable(&config_sections[CONFIG_SECTION_DEVICES], (int)d, &now->device[d],
+                                  &next->device[d], errors);
+    return all;
+}

@@ -1,0 +1,594 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "app/config_value.h"
+
+#include <assert.h>
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "app/config_fault.h"
+
+_Static_assert(IFACE_ADDRS_MAX <= CONFIG_WORKERS_MAX, "words have room for every list");
+_Static_assert(IP_ADDR_TEXT + 4 <= CONFIG_VALUE_MAX, "a word has room for a prefix");
+
+__attribute__((format(printf, 2, 3))) static bool refuse(struct config_why *why, const char *format,
+                                                         ...)
+{
+    va_list args;
+    va_start(args, format);
+    vsnprintf(why->text, sizeof(why->text), format, args);
+    va_end(args);
+    return false;
+}
+
+static void *member(const struct config_key *k, void *base)
+{
+    return (char *)base + k->offset;
+}
+
+static const void *member_const(const struct config_key *k, const void *base)
+{
+    return (const char *)base + k->offset;
+}
+
+static void store(const struct config_key *k, void *base, uint64_t value)
+{
+    void *to = member(k, base);
+    switch (k->size) {
+    case 1: memcpy(to, &(uint8_t){(uint8_t)value}, 1); break;
+    case 2: memcpy(to, &(uint16_t){(uint16_t)value}, 2); break;
+    case 4: memcpy(to, &(uint32_t){(uint32_t)value}, 4); break;
+    case 8: memcpy(to, &value, 8); break;
+    default: assert(false && "no number of a key has another size");
+    }
+}
+
+static uint64_t fetch(const struct config_key *k, const void *base)
+{
+    uint8_t u8;
+    uint16_t u16;
+    uint32_t u32;
+    uint64_t u64 = 0;
+    const void *from = member_const(k, base);
+    switch (k->size) {
+    case 1: memcpy(&u8, from, 1); return u8;
+    case 2: memcpy(&u16, from, 2); return u16;
+    case 4: memcpy(&u32, from, 4); return u32;
+    case 8: memcpy(&u64, from, 8); return u64;
+    default: assert(false && "no number of a key has another size"); return 0;
+    }
+}
+
+/* Digits of base (8 or 10) from *text on, which is left at what follows them. */
+static bool digits(const char **text, unsigned base, uint64_t *value)
+{
+    const char *p = *text;
+    uint64_t v = 0;
+    for (; *p >= '0' && *p < (char)('0' + base); p++) {
+        unsigned digit = (unsigned)(*p - '0');
+        v = v > (UINT64_MAX - digit) / base ? UINT64_MAX : v * base + digit;
+    }
+    if (p == *text)
+        return false;
+    *value = v;
+    *text = p;
+    return true;
+}
+
+static bool within(const struct config_key *k, uint64_t value, const char *text,
+                   struct config_why *why)
+{
+    char quoted[CONFIG_QUOTE_MAX];
+    if (value >= k->min && value <= k->max)
+        return true;
+    return refuse(why, "%s is outside %" PRIu64 "..%" PRIu64, config_quote(text, quoted), k->min,
+                  k->max);
+}
+
+static bool read_uint(const struct config_key *k, void *base, const char *text,
+                      struct config_why *why)
+{
+    char quoted[CONFIG_QUOTE_MAX];
+    const char *p = text[0] == '-' ? text + 1 : text;
+    uint64_t value;
+    if (!digits(&p, 10, &value) || *p)
+        return refuse(why, "'%s' is not a whole number", config_quote(text, quoted));
+    if (text[0] == '-' && value > 0)
+        value = UINT64_MAX; /* no key takes less than 0, nor this much */
+    if (!within(k, value, text, why))
+        return false;
+    store(k, base, value);
+    return true;
+}
+
+static bool unit_of(const char *name, uint64_t *unit)
+{
+    static const struct {
+        const char *name;
+        uint64_t bytes;
+    } units[] = {
+        {"", 1},
+        {"B", 1},
+        {"kB", 1000},
+        {"KB", 1000},
+        {"MB", 1000 * 1000},
+        {"GB", 1000 * 1000 * 1000},
+        {"TB", UINT64_C(1000) * 1000 * 1000 * 1000},
+        {"KiB", UINT64_C(1) << 10},
+        {"MiB", UINT64_C(1) << 20},
+        {"GiB", UINT64_C(1) << 30},
+        {"TiB", UINT64_C(1) << 40},
+    };
+    for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
+        if (!strcmp(units[i].name, name)) {
+            *unit = units[i].bytes;
+            return true;
+        }
+    return false;
+}
+
+static bool read_size(const struct config_key *k, void *base, const char *text,
+                      struct config_why *why)
+{
+    char quoted[CONFIG_QUOTE_MAX];
+    const char *p = text;
+    uint64_t value;
+    uint64_t unit;
+    if (!digits(&p, 10, &value))
+        return refuse(why, "'%s' is not a size such as 100 MiB", config_quote(text, quoted));
+    while (*p == ' ')
+        p++;
+    if (!unit_of(p, &unit))
+        return refuse(why, "'%s' is no unit: B, kB, MB, GB, TB (1000) or KiB, MiB, GiB, TiB (1024)",
+                      config_quote(p, quoted));
+    value = value > UINT64_MAX / unit ? UINT64_MAX : value * unit;
+    if (!within(k, value, text, why))
+        return false;
+    store(k, base, value);
+    return true;
+}
+
+static bool read_octal(const struct config_key *k, void *base, const char *text,
+                       struct config_why *why)
+{
+    char quoted[CONFIG_QUOTE_MAX];
+    const char *p = strncmp(text, "0o", 2) ? text : text + 2;
+    uint64_t value;
+    if (!digits(&p, 8, &value) || *p || value > k->max)
+        return refuse(why, "'%s' is not a file mode such as 0660", config_quote(text, quoted));
+    store(k, base, value);
+    return true;
+}
+
+static bool read_bool(const struct config_key *k, void *base, const char *text,
+                      struct config_why *why)
+{
+    static const char *const words[] = {"false", "true", "no", "yes", "off", "on"};
+    char quoted[CONFIG_QUOTE_MAX];
+    for (unsigned i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+        if (!strcasecmp(words[i], text)) {
+            store(k, base, i & 1);
+            return true;
+        }
+    return refuse(why, "'%s' is neither true nor false", config_quote(text, quoted));
+}
+
+static void list_names(const struct config_key *k, char *dst, size_t size)
+{
+    size_t used = 0;
+    dst[0] = 0;
+    for (unsigned i = 0; i < k->max && used < size; i++)
+        used += (size_t)snprintf(dst + used, size - used, "%s%s", i ? ", " : "", k->names[i]);
+}
+
+static bool read_enum(const struct config_key *k, void *base, const char *text,
+                      struct config_why *why)
+{
+    for (unsigned i = 0; i < k->max; i++)
+        if (!strcmp(k->names[i], text)) {
+            store(k, base, i);
+            return true;
+        }
+    char quoted[CONFIG_QUOTE_MAX];
+    const char *near = config_nearest(text, k->names, (unsigned)k->max);
+    if (near)
+        return refuse(why, "unknown value '%s' (did you mean '%s'?)", config_quote(text, quoted),
+                      near);
+    char names[160];
+    list_names(k, names, sizeof(names));
+    return refuse(why, "unknown value '%s' (one of %s)", config_quote(text, quoted), names);
+}
+
+static bool read_core(const struct config_key *k, void *base, const char *text,
+                      struct config_why *why)
+{
+    if (strcmp(text, "any"))
+        return read_uint(k, base, text, why);
+    store(k, base, (uint64_t)-1);
+    return true;
+}
+
+static bool keep(const struct config_key *k, void *base, const char *text, struct config_why *why)
+{
+    char *copy = strdup(text);
+    if (!copy)
+        return refuse(why, "out of memory");
+    config_value_free(k, base);
+    memcpy(member(k, base), &copy, sizeof(copy));
+    return true;
+}
+
+static bool read_text(const struct config_key *k, void *base, const char *text,
+                      struct config_why *why)
+{
+    return keep(k, base, text, why);
+}
+
+static bool read_path(const struct config_key *k, void *base, const char *text,
+                      struct config_why *why)
+{
+    char quoted[CONFIG_QUOTE_MAX];
+    if (strlen(text) > k->max)
+        return refuse(why, "path of %zu bytes, longer than %" PRIu64, strlen(text), k->max);
+    /* DPDK's arguments for a device are separated by commas, without a way to quote them. */
+    if (k->drivers && strchr(text, ','))
+        return refuse(why, "'%s': a device's path cannot contain a comma",
+                      config_quote(text, quoted));
+    return keep(k, base, text, why);
+}
+
+static bool is_word(const struct config_key *k, const char *text)
+{
+    size_t n = strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789_.-");
+    return n > 0 && n <= k->max && !text[n];
+}
+
+static bool read_word(const struct config_key *k, void *base, const char *text,
+                      struct config_why *why)
+{
+    char quoted[CONFIG_QUOTE_MAX];
+    if (!is_word(k, text))
+        return refuse(why, "'%s' is not 1 to %" PRIu64 " of a-z 0-9 _ . -",
+                      config_quote(text, quoted), k->max);
+    return keep(k, base, text, why);
+}
+
+static bool read_name(const struct config_key *k, void *base, const char *text,
+                      struct config_why *why)
+{
+    char quoted[CONFIG_QUOTE_MAX];
+    if (!is_word(k, text))
+        return refuse(why, "'%s' is not 1 to %" PRIu64 " of a-z 0-9 _ . -",
+                      config_quote(text, quoted), k->max);
+    memcpy(member(k, base), text, strlen(text) + 1);
+    return true;
+}
+
+static bool read_interface(const struct config_key *k, void *base, const char *text,
+                           struct config_why *why)
+{
+    char quoted[CONFIG_QUOTE_MAX];
+    bool good = strcmp(text, ".") && strcmp(text, "..") && strlen(text) <= k->max;
+    for (const char *p = text; *p; p++)
+        good = good && isgraph((unsigned char)*p) && !strchr("/:,=", *p);
+    if (!good)
+        return refuse(why, "'%s' cannot be an interface's name (1 to %" PRIu64 " characters)",
+                      config_quote(text, quoted), k->max);
+    return keep(k, base, text, why);
+}
+
+/* n hex digits in either case, followed by `then`. */
+static bool hex(const char **text, unsigned n, char then, unsigned *value)
+{
+    const char *p = *text;
+    *value = 0;
+    for (unsigned i = 0; i < n; i++, p++) {
+        if (!isxdigit((unsigned char)*p))
+            return false;
+        unsigned digit = (unsigned)(isdigit((unsigned char)*p) ? *p - '0' : (*p | 0x20) - 'a' + 10);
+        *value = *value << 4 | digit;
+    }
+    if (*p != then)
+        return false;
+    *text = then ? p + 1 : p;
+    return true;
+}
+
+static bool read_pci(const struct config_key *k, void *base, const char *text,
+                     struct config_why *why)
+{
+    unsigned domain = 0;
+    unsigned bus;
+    unsigned device;
+    unsigned function;
+    char quoted[CONFIG_QUOTE_MAX];
+    const char *p = text;
+    if (strlen(text) > 7 && !hex(&p, 4, ':', &domain))
+        p = "";
+    if (!hex(&p, 2, ':', &bus) || !hex(&p, 2, '.', &device) || !hex(&p, 1, 0, &function) ||
+        device > 31 || function > 7)
+        return refuse(why, "'%s' is not a PCI address such as 0000:03:00.0",
+                      config_quote(text, quoted));
+    char canonical[16];
+    snprintf(canonical, sizeof(canonical), "%04x:%02x:%02x.%x", domain, bus, device, function);
+    return keep(k, base, canonical, why);
+}
+
+static bool read_mac(const struct config_key *k, void *base, const char *text,
+                     struct config_why *why)
+{
+    (void)k;
+    struct config_device *d = base;
+    struct mac_addr mac;
+    static const struct mac_addr zero;
+    char quoted[CONFIG_QUOTE_MAX];
+    if (!mac_parse(text, &mac))
+        return refuse(why, "'%s' is not a station address such as 02:00:00:00:00:01",
+                      config_quote(text, quoted));
+    if (mac_is_multicast(&mac) || mac_eq(&mac, &zero))
+        return refuse(why, "%s does not stand for one station", text);
+    d->iface.mac = mac;
+    d->mac_set = true;
+    return true;
+}
+
+bool config_range_parse(const char *text, uint64_t max, uint64_t *first, uint64_t *last)
+{
+    const char *p = text;
+    if (!digits(&p, 10, first))
+        return false;
+    *last = *first;
+    if (*p == '-') {
+        p++;
+        if (!digits(&p, 10, last))
+            return false;
+    }
+    return !*p && *first <= *last && *last <= max;
+}
+
+static bool listed(const struct config *c, uint64_t core)
+{
+    for (unsigned i = 0; i < c->workers.n; i++)
+        if (c->workers.core[i] == core)
+            return true;
+    return false;
+}
+
+static bool read_cores(const struct config_key *k, void *base, const char *text,
+                       struct config_why *why)
+{
+    struct config *c = base;
+    uint64_t first;
+    uint64_t last;
+    char quoted[CONFIG_QUOTE_MAX];
+    if (!config_range_parse(text, CONFIG_CORE_MAX, &first, &last))
+        return refuse(why, "'%s' is not a core (0..%d) nor a range such as \"2-5\"",
+                      config_quote(text, quoted), CONFIG_CORE_MAX);
+    if (last - first + 1 > k->max - c->workers.n)
+        return refuse(why, "more than %" PRIu64 " workers", k->max);
+    for (uint64_t core = first; core <= last; core++)
+        if (listed(c, core))
+            return refuse(why, "core %" PRIu64 " is listed twice", core);
+    for (uint64_t core = first; core <= last; core++)
+        c->workers.core[c->workers.n++] = (uint16_t)core;
+    return true;
+}
+
+/* Whether the bits of p's address after its length are all zero: the network itself. */
+static bool is_network(const struct ip_prefix *p)
+{
+    unsigned bit = ip_is_v4(&p->addr) ? 96u + p->len : p->len;
+    for (; bit < 128; bit++)
+        if (p->addr.b[bit / 8] & 0x80u >> bit % 8)
+            return false;
+    return true;
+}
+
+/* NULL where an interface can have this address. */
+static const char *unfit(const struct ip_prefix *p)
+{
+    const struct ip_addr *a = &p->addr;
+    unsigned bits = ip_is_v4(a) ? 32 : 128;
+    if (ip_is_unspecified(a))
+        return "is the unspecified address";
+    if (ip_is_loopback(a))
+        return "is a loopback address";
+    if (ip_is_limited_broadcast(a) || ip_is_subnet_broadcast(p, a))
+        return "is a broadcast address";
+    if (ip_is_multicast(a))
+        return "is a multicast address";
+    if (p->len == 0)
+        return "has no network: a prefix length of 0 takes in everything";
+    /* RFC 3021 and RFC 6164: both ends of a link of two addresses are hosts. */
+    if (p->len < bits - 1 && is_network(p))
+        return "is the network, not a host in it";
+    return NULL;
+}
+
+static bool read_addresses(const struct config_key *k, void *base, const char *text,
+                           struct config_why *why)
+{
+    struct config_device *d = base;
+    struct ip_prefix p;
+    char quoted[CONFIG_QUOTE_MAX];
+    if (!ip_prefix_parse(text, &p))
+        return refuse(why, "'%s' is not an address such as 192.0.2.10/24 or 2001:db8::10/64",
+                      config_quote(text, quoted));
+    if (!strchr(text, '/'))
+        return refuse(why, "%s needs its network's prefix length (/%d if it is alone)", text,
+                      ip_is_v4(&p.addr) ? 32 : 128);
+    const char *fault = unfit(&p);
+    if (fault)
+        return refuse(why, "%s %s", text, fault);
+    for (unsigned i = 0; i < d->iface.n_addrs; i++)
+        if (ip_eq(&d->iface.addr[i].addr, &p.addr))
+            return refuse(why, "%s is listed twice", text);
+    if (d->iface.n_addrs >= k->max)
+        return refuse(why, "more than %" PRIu64 " addresses", k->max);
+    d->iface.addr[d->iface.n_addrs++] = p;
+    return true;
+}
+
+static bool read_gateways(const struct config_key *k, void *base, const char *text,
+                          struct config_why *why)
+{
+    (void)k;
+    struct config_device *d = base;
+    struct ip_addr a;
+    char quoted[CONFIG_QUOTE_MAX];
+    if (!ip_parse(text, &a))
+        return refuse(why, "'%s' is not an address (and a gateway has no prefix length)",
+                      config_quote(text, quoted));
+    if (ip_is_unspecified(&a) || ip_is_loopback(&a) || ip_is_multicast(&a) ||
+        ip_is_limited_broadcast(&a))
+        return refuse(why, "%s is not the address of one router", text);
+    bool v4 = ip_is_v4(&a);
+    struct ip_addr *to = v4 ? &d->iface.gateway4 : &d->iface.gateway6;
+    if (!ip_eq(to, &IP_ADDR_ANY6))
+        return refuse(why, "%s is a second IPv%d gateway", text, v4 ? 4 : 6);
+    *to = a;
+    return true;
+}
+
+static void word(struct config_words *w, const char *value)
+{
+    w->value[w->n++] = value;
+}
+
+static void write_number(const struct config_key *k, const void *base, struct config_words *w)
+{
+    snprintf(w->buf[0], CONFIG_VALUE_MAX, "%" PRIu64, fetch(k, base));
+    word(w, w->buf[0]);
+}
+
+static void write_octal(const struct config_key *k, const void *base, struct config_words *w)
+{
+    snprintf(w->buf[0], CONFIG_VALUE_MAX, "%04" PRIo64, fetch(k, base));
+    word(w, w->buf[0]);
+}
+
+static void write_bool(const struct config_key *k, const void *base, struct config_words *w)
+{
+    word(w, fetch(k, base) ? "true" : "false");
+}
+
+static void write_enum(const struct config_key *k, const void *base, struct config_words *w)
+{
+    word(w, k->names[fetch(k, base)]);
+}
+
+static void write_core(const struct config_key *k, const void *base, struct config_words *w)
+{
+    if (fetch(k, base) <= k->max) /* -1, for any, is beyond it */
+        write_number(k, base, w);
+}
+
+static void write_text(const struct config_key *k, const void *base, struct config_words *w)
+{
+    char *text;
+    memcpy(&text, member_const(k, base), sizeof(text));
+    if (text)
+        word(w, text);
+}
+
+static void write_name(const struct config_key *k, const void *base, struct config_words *w)
+{
+    word(w, member_const(k, base));
+}
+
+static void write_mac(const struct config_key *k, const void *base, struct config_words *w)
+{
+    (void)k;
+    const struct config_device *d = base;
+    if (!d->mac_set)
+        return;
+    mac_format(&d->iface.mac, w->buf[0]);
+    word(w, w->buf[0]);
+}
+
+static void write_cores(const struct config_key *k, const void *base, struct config_words *w)
+{
+    (void)k;
+    const struct config *c = base;
+    for (unsigned i = 0; i < c->workers.n; i++) {
+        snprintf(w->buf[i], CONFIG_VALUE_MAX, "%u", c->workers.core[i]);
+        word(w, w->buf[i]);
+    }
+}
+
+static void write_addresses(const struct config_key *k, const void *base, struct config_words *w)
+{
+    (void)k;
+    const struct config_device *d = base;
+    for (unsigned i = 0; i < d->iface.n_addrs; i++) {
+        size_t n = ip_format(&d->iface.addr[i].addr, w->buf[i]);
+        snprintf(w->buf[i] + n, CONFIG_VALUE_MAX - n, "/%u", d->iface.addr[i].len);
+        word(w, w->buf[i]);
+    }
+}
+
+static void write_gateways(const struct config_key *k, const void *base, struct config_words *w)
+{
+    (void)k;
+    const struct config_device *d = base;
+    const struct ip_addr *gateway[] = {&d->iface.gateway4, &d->iface.gateway6};
+    for (unsigned i = 0; i < 2; i++)
+        if (!ip_eq(gateway[i], &IP_ADDR_ANY6)) {
+            ip_format(gateway[i], w->buf[i]);
+            word(w, w->buf[i]);
+        }
+}
+
+static const struct kind {
+    bool (*read)(const struct config_key *, void *, const char *, struct config_why *);
+    void (*write)(const struct config_key *, const void *, struct config_words *);
+    enum config_form form;
+    bool pointer; /* the member is an allocated string */
+} kinds[] = {
+    [CONFIG_UINT] = {read_uint, write_number, CONFIG_FORM_NUMBER, false},
+    [CONFIG_SIZE] = {read_size, write_number, CONFIG_FORM_NUMBER, false},
+    [CONFIG_OCTAL] = {read_octal, write_octal, CONFIG_FORM_TEXT, false},
+    [CONFIG_BOOL] = {read_bool, write_bool, CONFIG_FORM_BOOL, false},
+    [CONFIG_ENUM] = {read_enum, write_enum, CONFIG_FORM_TEXT, false},
+    [CONFIG_CORE] = {read_core, write_core, CONFIG_FORM_NUMBER, false},
+    [CONFIG_TEXT] = {read_text, write_text, CONFIG_FORM_TEXT, true},
+    [CONFIG_PATH] = {read_path, write_text, CONFIG_FORM_TEXT, true},
+    [CONFIG_WORD] = {read_word, write_text, CONFIG_FORM_TEXT, true},
+    [CONFIG_NAME] = {read_name, write_name, CONFIG_FORM_TEXT, false},
+    [CONFIG_INTERFACE] = {read_interface, write_text, CONFIG_FORM_TEXT, true},
+    [CONFIG_PCI] = {read_pci, write_text, CONFIG_FORM_TEXT, true},
+    [CONFIG_MAC] = {read_mac, write_mac, CONFIG_FORM_TEXT, false},
+    [CONFIG_CORES] = {read_cores, write_cores, CONFIG_FORM_NUMBER, false},
+    [CONFIG_ADDRESSES] = {read_addresses, write_addresses, CONFIG_FORM_TEXT, false},
+    [CONFIG_GATEWAYS] = {read_gateways, write_gateways, CONFIG_FORM_TEXT, false},
+};
+
+bool config_value_read(const struct config_key *k, void *base, const char *text,
+                       struct config_why *why)
+{
+    return kinds[k->kind].read(k, base, text, why);
+}
+
+void config_value_write(const struct config_key *k, const void *base, struct config_words *w)
+{
+    w->n = 0;
+    kinds[k->kind].write(k, base, w);
+}
+
+enum config_form config_value_form(enum config_kind kind)
+{
+    return kinds[kind].form;
+}
+
+void config_value_free(const struct config_key *k, void *base)
+{
+    if (!kinds[k->kind].pointer)
+        return;
+    char *text;
+    memcpy(&text, member(k, base), sizeof(text));
+    free(text);
+    memcpy(member(k, base), &(char *){NULL}, sizeof(text));
+}
