@@ -67,6 +67,9 @@ static cyaml_schema_field_t key_schema(const struct config_key *k, unsigned inde
     cyaml_schema_field_t f = {
         .key = k->name,
         .value = {.flags = (enum cyaml_flag)(CYAML_FLAG_OPTIONAL | CYAML_FLAG_POINTER_NULL_STR)}};
+    /* There is a driver called null, which YAML takes for nothing. */
+    if (k->kind == CONFIG_ENUM)
+        f.value.flags = (enum cyaml_flag)(CYAML_FLAG_OPTIONAL | CYAML_FLAG_POINTER_NULL);
     if (config_kind_is_list(k->kind)) {
         f.data_offset = at + (uint32_t)offsetof(struct raw_value, item);
         f.count_offset = at + (uint32_t)offsetof(struct raw_value, n_items);
@@ -74,7 +77,7 @@ static cyaml_schema_field_t key_schema(const struct config_key *k, unsigned inde
         f.value.type = CYAML_SEQUENCE;
         f.value.data_size = sizeof(char *);
         f.value.sequence.entry = &item_schema;
-        f.value.sequence.max = (uint32_t)k->max;
+        f.value.sequence.max = CONFIG_ENTRIES_MAX;
     } else {
         f.data_offset = at + (uint32_t)offsetof(struct raw_value, text);
         f.value.type = CYAML_STRING;
@@ -160,7 +163,10 @@ static void read_list(struct load *l, const struct config_key *k, void *base,
                       const struct raw_value *v, struct config_place *place)
 {
     struct config_why why;
-    for (uint32_t i = 0; i < v->n_items; i++) {
+    if (v->n_items > k->max)
+        config_fault(&l->faults, place, "has %u entries, more than %ju", v->n_items,
+                     (uintmax_t)k->max);
+    for (uint32_t i = 0; i < v->n_items && i < k->max; i++) {
         place->item = (int)i;
         if (!config_value_read(k, base, v->item[i], &why))
             config_fault(&l->faults, place, "%s", why.text);

@@ -53,7 +53,7 @@ static const struct config_key device_keys[] = {
      .text = "what it is reached by"},
     {"interface", CONFIG_INTERFACE, DEVICE(interface), .max = 15, .sample = "eth1",
      .drivers = ON(AF_XDP) | ON(AF_PACKET) | ON(TAP), .needed = ON(AF_XDP) | ON(AF_PACKET),
-     .text = "kernel interface to take over; tap: the one to create, by default named as the device"},
+     .text = "kernel interface to take over; of a tap: to create (the device's name)"},
     {"pci", CONFIG_PCI, DEVICE(pci), .sample = "0000:03:00.0",
      .drivers = ON(PCI), .needed = ON(PCI),
      .text = "address of the NIC, as lspci -D prints it"},
@@ -106,7 +106,7 @@ static const struct config_key workers_keys[] = {
      .text = "without work: sleep (little CPU), pause (all of it, cooler) or poll (least delay)"},
     {"max-sleep-us", CONFIG_UINT, CONFIG(workers.max_sleep_us), RANGE(1, 100000), .preset = "500",
      .live = true,
-     .text = "longest sleep in microseconds, and so what idle: sleep adds to a first packet's delay"},
+     .text = "longest sleep in microseconds: what a first packet may wait"},
     {"burst", CONFIG_UINT, CONFIG(workers.burst), RANGE(1, CONFIG_BURST_MAX), .preset = "32",
      .text = "packets taken from a queue at once, at most"},
 };
@@ -163,7 +163,7 @@ static const struct config_key log_keys[] = {
 static const struct config_key health_keys[] = {
     {"watchdog-ms", CONFIG_UINT, CONFIG(health.watchdog_ms), RANGE(0, 60000), .preset = "1000",
      .live = true,
-     .text = "a worker that stands still this long in milliseconds is reported; 0: never"},
+     .text = "milliseconds without a turn until a worker is reported; 0: never"},
 };
 
 static const struct config_key icmp_keys[] = {

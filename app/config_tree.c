@@ -5,8 +5,6 @@
 
 #include "app/config_keys.h"
 
-#define MAPPING_MAX 256
-
 /* Nodes are numbered from 1 in the document's stack; numbers in pairs and items are always valid.
  */
 static const yaml_node_t *node(const struct config_tree *t, int number)
@@ -48,13 +46,13 @@ static const yaml_node_pair_t *pair_find(const struct config_tree *t, const yaml
     return NULL;
 }
 
-/* Looking for doubled keys is quadratic; no honest mapping comes near the bound. */
+/* Looking for doubled keys is quadratic. */
 static bool few_keys(const yaml_node_t *mapping, const struct config_place *place,
                      struct config_faults *f)
 {
-    if (mapping->data.mapping.pairs.top - mapping->data.mapping.pairs.start <= MAPPING_MAX)
+    if (mapping->data.mapping.pairs.top - mapping->data.mapping.pairs.start <= CONFIG_ENTRIES_MAX)
         return true;
-    config_fault_at(f, line(mapping), place, "has more than %d keys", MAPPING_MAX);
+    config_fault_at(f, line(mapping), place, "has more than %d keys", CONFIG_ENTRIES_MAX);
     return false;
 }
 
@@ -149,8 +147,18 @@ static bool scan_scalar(const yaml_node_t *n, const struct config_place *place,
     return true;
 }
 
-static bool scan_list(const struct config_tree *t, const yaml_node_t *n, uint64_t max,
-                      struct config_place *place, struct config_faults *f)
+static bool few_items(const yaml_node_t *sequence, const struct config_place *place, int max,
+                      struct config_faults *f)
+{
+    ptrdiff_t count = sequence->data.sequence.items.top - sequence->data.sequence.items.start;
+    if (count <= max)
+        return true;
+    config_fault(f, place, "has %td entries, more than %d", count, max);
+    return false;
+}
+
+static bool scan_list(const struct config_tree *t, const yaml_node_t *n, struct config_place *place,
+                      struct config_faults *f)
 {
     if (is_null(n))
         return true;
@@ -163,15 +171,13 @@ static bool scan_list(const struct config_tree *t, const yaml_node_t *n, uint64_
             config_fault_at(f, line(n), place, "has to be a list, not a mapping");
         return false;
     }
-    ptrdiff_t count = n->data.sequence.items.top - n->data.sequence.items.start;
-    if ((uint64_t)count > max) {
-        config_fault_at(f, line(n), place, "has %td entries, more than %ju", count, (uintmax_t)max);
+    if (!few_items(n, place, CONFIG_ENTRIES_MAX, f))
         return false;
-    }
     bool fits = true;
-    for (int i = 0; i < (int)count; i++) {
+    const yaml_node_t *item;
+    for (int i = 0; (item = item_find(t, n, i)); i++) {
         place->item = i;
-        fits &= scan_scalar(item_find(t, n, i), place, f);
+        fits &= scan_scalar(item, place, f);
     }
     return fits;
 }
@@ -205,7 +211,7 @@ static bool scan_section(const struct config_tree *t, const yaml_node_t *n,
             continue;
         }
         place.key = k->name;
-        fits &= config_kind_is_list(k->kind) ? scan_list(t, node(t, p->value), k->max, &place, f)
+        fits &= config_kind_is_list(k->kind) ? scan_list(t, node(t, p->value), &place, f)
                                              : scan_scalar(node(t, p->value), &place, f);
     }
     return fits;
@@ -219,14 +225,12 @@ static bool scan_devices(const struct config_tree *t, const yaml_node_t *n,
         config_fault_at(f, line(n), place, "has to be a list: each entry starts with '-'");
         return false;
     }
-    ptrdiff_t count = n->data.sequence.items.top - n->data.sequence.items.start;
-    if (count > IFACE_MAX) {
-        config_fault_at(f, line(n), place, "has %td entries, more than %d", count, IFACE_MAX);
+    if (!few_items(n, place, IFACE_MAX, f))
         return false;
-    }
     bool fits = true;
-    for (int i = 0; i < (int)count; i++)
-        fits &= scan_section(t, item_find(t, n, i), s, i, f);
+    const yaml_node_t *item;
+    for (int i = 0; (item = item_find(t, n, i)); i++)
+        fits &= scan_section(t, item, s, i, f);
     return fits;
 }
 

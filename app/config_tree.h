@@ -15,6 +15,8 @@
 
 #include "app/config_fault.h"
 
+#define CONFIG_ENTRIES_MAX 256 /* of a mapping or list; nothing honest comes near it */
+
 struct config_tree {
     yaml_document_t document;
     bool empty; /* no document, or a null one */
