@@ -48,6 +48,7 @@
     X(TOO_BIG, "too_big", "larger than the path and not to be fragmented")                       \
     X(NO_MEMORY, "no_memory", "packet pool empty")                                               \
     X(TX_QUEUE_FULL, "tx_queue_full", "the device's transmit queue was full")                    \
+    X(TX_REFUSED, "tx_refused", "the driver cannot send such a packet")                          \
     X(RING_FULL, "ring_full", "the ring to the owning worker was full")                          \
     X(ADMIN_DOWN, "admin_down", "stopping, or the interface is down")
 
