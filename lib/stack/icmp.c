@@ -51,6 +51,19 @@ static bool is_ours(const struct stack *s, const struct ipv4_hdr *q, const uint8
            (q->frag_offset > 0 || (len > 0 && upper[0] == ICMP_ECHO_REPLY));
 }
 
+void icmp_too_big(struct ip_rx *rx, const struct ip_addr *dst, uint32_t mtu, tick_t now)
+{
+    struct stack *s = rx->iface->stack;
+    enum pmtu_outcome o = pmtu_lower(s->pmtu, dst, mtu, rx->iface->cfg.mtu, now);
+    if (o == PMTU_REFUSED) {
+        stack_drop(s, rx->p, DROP_ICMP_MTU);
+        return;
+    }
+    if (o == PMTU_LOWERED)
+        counter_add(s->counters, COUNTER_PMTU_LOWERED, 1);
+    pkt_free(rx->p);
+}
+
 static void error_input(struct ip_rx *rx, const struct icmp_hdr *h, tick_t now)
 {
     struct stack *s = rx->iface->stack;
@@ -68,12 +81,10 @@ static void error_input(struct ip_rx *rx, const struct icmp_hdr *h, tick_t now)
         return;
     }
     counter_add(s->counters, COUNTER_ICMP_RX_ERRORS, 1);
-    if (h->type == ICMP_UNREACHABLE && h->code == ICMP_FRAG_NEEDED) {
-        uint16_t mtu = h->mtu ? h->mtu : plateau_below(q.total_len);
-        if (pmtu_lower(s->pmtu, &q.dst, mtu, now))
-            counter_add(s->counters, COUNTER_PMTU_LOWERED, 1);
-    }
-    pkt_free(p);
+    if (h->type == ICMP_UNREACHABLE && h->code == ICMP_FRAG_NEEDED)
+        icmp_too_big(rx, &q.dst, h->mtu ? h->mtu : plateau_below(q.total_len), now);
+    else
+        pkt_free(p);
 }
 
 void icmp4_input(struct ip_rx *rx, tick_t now)

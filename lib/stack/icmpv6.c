@@ -68,12 +68,10 @@ static void error_input(struct ip_rx *rx, const struct icmpv6_hdr *h, tick_t now
         return;
     }
     counter_add(s->counters, COUNTER_ICMP_RX_ERRORS, 1);
-    if (h->type == ICMPV6_TOO_BIG) {
-        uint16_t mtu = h->mtu > UINT16_MAX ? UINT16_MAX : (uint16_t)h->mtu;
-        if (pmtu_lower(s->pmtu, &q.dst, mtu, now))
-            counter_add(s->counters, COUNTER_PMTU_LOWERED, 1);
-    }
-    pkt_free(p);
+    if (h->type == ICMPV6_TOO_BIG)
+        icmp_too_big(rx, &q.dst, h->mtu, now);
+    else
+        pkt_free(p);
 }
 
 static bool checksum_bad(const struct ip_rx *rx)

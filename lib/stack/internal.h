@@ -184,6 +184,8 @@ void ip_output(struct stack *s, struct pkt *p, const struct ip_tx *tx, tick_t no
 /* icmp.c, icmpv6.c */
 void icmp4_input(struct ip_rx *rx, tick_t now);
 void icmp6_input(struct ip_rx *rx, tick_t now);
+/* The path to dst takes no more than mtu, says rx, which is taken. */
+void icmp_too_big(struct ip_rx *rx, const struct ip_addr *dst, uint32_t mtu, tick_t now);
 
 /* icmp_error.c: about rx's packet, which stays the caller's; limited, and silent where the RFCs ask
  * for silence. */

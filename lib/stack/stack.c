@@ -203,7 +203,10 @@ static bool create_parts(struct stack *s)
         .given_up = ip_given_up,
         .ctx = s};
     s->reass = reass_create(&reass);
-    if (!s->neigh || !s->reass)
+    struct pmtu_args pmtu = {
+        .mem = s->env.mem, .key = derive_key(&s->env, 5), .max = s->limits.paths};
+    s->pmtu = pmtu_create(&pmtu);
+    if (!s->neigh || !s->reass || !s->pmtu)
         return false;
     for (unsigned i = 0; i < s->n_ifaces; i++)
         if (!ring_init(&s->iface[i].tx, s->env.mem, 64, s->limits.tx_queue))
