@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* /v1/reload and /v1/capture. */
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "app/api.h"
+#include "app/log.h"
+
+/* The lines of a text, without empty ones. */
+static json_t *lines_json(const char *text)
+{
+    json_t *lines = json_array();
+    while (*text) {
+        size_t n = strcspn(text, "\n");
+        if (n > 0)
+            json_array_append_new(lines, json_stringn(text, n));
+        text += n + (text[n] == '\n');
+    }
+    return lines;
+}
+
+void api_reload(struct api_call *c)
+{
+    char *text = NULL;
+    size_t len = 0;
+    FILE *errors = open_memstream(&text, &len);
+    if (!errors) {
+        api_fail(c, 500, "no memory");
+        return;
+    }
+    int done = runtime_reload(c->rt, errors);
+    fclose(errors);
+    if (done == 0) {
+        api_json(c, 200,
+                 json_pack("{s:s, s:s}", "status", "reloaded", "file", runtime_config_file(c->rt)));
+    } else if (done == RUNTIME_E_REFUSED) {
+        api_json(c, 409,
+                 json_pack("{s:{s:i, s:s, s:o}}", "error", "status", 409, "message",
+                           "nothing was changed", "faults", lines_json(text)));
+    } else {
+        api_fail(c, 500, "nothing was changed: %s", runtime_error_text(done));
+    }
+    free(text);
+}
+
+static json_t *capture_json(const struct runtime *rt)
+{
+    struct runtime_capture k;
+    runtime_capture(rt, &k);
+    return json_pack("{s:s, s:o, s:s?, s:o, s:o, s:o, s:o, s:o, s:o, s:s?}", "state",
+                     capture_state_name(k.state), "worker",
+                     k.worker < 0 ? json_null() : json_integer(k.worker), "file", k.file,
+                     "max_bytes", api_u64(k.max_bytes), "snaplen", api_u64(k.snaplen), "packets",
+                     api_u64(k.packets), "bytes", api_u64(k.bytes), "lost", api_u64(k.lost),
+                     "running_seconds", api_seconds(k.running), "error", k.error);
+}
+
+void api_capture(struct api_call *c)
+{
+    api_json(c, 200, json_pack("{s:o}", "capture", capture_json(c->rt)));
+}
+
+/* ---- POST /v1/capture ---- */
+
+struct capture_wish {
+    const char *action;
+    struct runtime_capture_options options;
+};
+
+static bool known_key(const char *key)
+{
+    static const char *const known[] = {"action", "worker", "file", "max_bytes", "snaplen"};
+    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+        if (strcmp(key, known[i]) == 0)
+            return true;
+    return false;
+}
+
+/* A whole number in [min, max] under key; absent and null leave *to alone. False: 400. */
+static bool body_number(struct api_call *c, const json_t *body, const char *key, json_int_t min,
+                        json_int_t max, json_int_t *to)
+{
+    const json_t *v = json_object_get(body, key);
+    if (!v || json_is_null(v))
+        return true;
+    if (json_is_integer(v) && json_integer_value(v) >= min && json_integer_value(v) <= max) {
+        *to = json_integer_value(v);
+        return true;
+    }
+    api_fail(c, 400, "%s: not a number from %lld to %lld", key, (long long)min, (long long)max);
+    return false;
+}
+
+static bool body_string(struct api_call *c, const json_t *body, const char *key, const char **to)
+{
+    const json_t *v = json_object_get(body, key);
+    if (!v || json_is_null(v))
+        return true;
+    *to = json_string_value(v);
+    if (!*to)
+        api_fail(c, 400, "%s: not a string", key);
+    return *to != NULL;
+}
+
+/* wish points into body. */
+static bool read_wish(struct api_call *c, json_t *body, struct capture_wish *wish)
+{
+    json_int_t worker = -1;
+    json_int_t max_bytes = 0;
+    json_int_t snaplen = 0;
+    const char *key;
+    json_t *value;
+    json_object_foreach(body, key, value)
+    {
+        if (!known_key(key)) {
+            api_fail(c, 400, "unknown key '%.64s'; known: action, worker, file, max_bytes, snaplen",
+                     key);
+            return false;
+        }
+    }
+    if (!body_string(c, body, "action", &wish->action) ||
+        !body_string(c, body, "file", &wish->options.file) ||
+        !body_number(c, body, "worker", 0, (json_int_t)runtime_workers(c->rt) - 1, &worker) ||
+        !body_number(c, body, "max_bytes", 0, INT64_MAX, &max_bytes) ||
+        !body_number(c, body, "snaplen", 0, UINT32_MAX, &snaplen))
+        return false;
+    wish->options.worker = (int)worker;
+    wish->options.max_bytes = (uint64_t)max_bytes;
+    wish->options.snaplen = (uint32_t)snaplen;
+    return true;
+}
+
+static void change_capture(struct api_call *c, const struct capture_wish *wish)
+{
+    char error[512] = "";
+    int done;
+    if (wish->action && strcmp(wish->action, "start") == 0) {
+        done = runtime_capture_start(c->rt, &wish->options, error, sizeof(error));
+    } else if (wish->action && strcmp(wish->action, "stop") == 0) {
+        done = runtime_capture_stop(c->rt, error, sizeof(error));
+    } else {
+        api_fail(c, 400, "action: either \"start\" or \"stop\"");
+        return;
+    }
+    if (done == 0)
+        api_capture(c);
+    else if (done == RUNTIME_E_REFUSED)
+        api_fail(c, 409, "%s", error);
+    else
+        api_fail(c, done == RUNTIME_E_TIMEOUT ? 504 : 500, "capture: %s", runtime_error_text(done));
+}
+
+void api_capture_change(struct api_call *c)
+{
+    json_error_t at;
+    json_t *body = json_loadb(c->body, c->body_len, JSON_REJECT_DUPLICATES, &at);
+    struct capture_wish wish = {0};
+    if (!body)
+        api_fail(c, 400, "the body is not JSON: line %d, column %d: %s", at.line, at.column,
+                 at.text);
+    else if (!json_is_object(body))
+        api_fail(c, 400, "the body is not a JSON object");
+    else if (read_wish(c, body, &wish))
+        change_capture(c, &wish);
+    json_decref(body);
+}

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * /metrics: OpenMetrics 1.0 text. Labels are worker, device and reason and no other, so that their
+ * number is bounded by the configuration and the registry of drops. Names carry base units; what
+ * only counts cycles is there in seconds too.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "app/api.h"
+
+/* One moment of everything, so that a family's samples stand together. */
+struct scrape {
+    const struct runtime *rt;
+    FILE *out;
+    unsigned workers;
+    bool known[CONFIG_WORKERS_MAX]; /* the worker's counters could be read */
+    uint64_t word[CONFIG_WORKERS_MAX][COUNTERS_WORDS];
+};
+
+static bool ends_with(const char *name, const char *end)
+{
+    size_t n = strlen(name);
+    size_t m = strlen(end);
+    return n > m && strcmp(name + n - m, end) == 0;
+}
+
+/* The unit has to be the end of the name (OpenMetrics 1.0, "Unit"). */
+static const char *unit_of(const char *name)
+{
+    static const char *const units[] = {"seconds", "bytes", "cycles", "packets"};
+    for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
+        if (ends_with(name, units[i]))
+            return units[i];
+    return NULL;
+}
+
+/* Backslash, quote and line end (OpenMetrics 1.0, ABNF `escaped-string`). */
+static void put_escaped(FILE *out, const char *text)
+{
+    for (; *text; text++) {
+        if (*text == '\n')
+            fputs("\\n", out);
+        else if (*text == '\\' || *text == '"')
+            fprintf(out, "\\%c", *text);
+        else
+            fputc(*text, out);
+    }
+}
+
+static void family(const struct scrape *s, const char *name, const char *type, const char *help)
+{
+    const char *unit = unit_of(name);
+    fprintf(s->out, "# TYPE millrace_%s %s\n", name, type);
+    if (unit)
+        fprintf(s->out, "# UNIT millrace_%s %s\n", name, unit);
+    fprintf(s->out, "# HELP millrace_%s ", name);
+    put_escaped(s->out, help);
+    fputs(".\n", s->out);
+}
+
+/* ---- workers ---- */
+
+static void counter_family(const struct scrape *s, enum counter which)
+{
+    const char *name = counter_name(which);
+    family(s, name, "counter", counter_text(which));
+    for (unsigned w = 0; w < s->workers; w++)
+        if (s->known[w])
+            fprintf(s->out, "millrace_%s_total{worker=\"%u\"} %" PRIu64 "\n", name, w,
+                    s->word[w][which]);
+}
+
+static void cycles_in_seconds(const struct scrape *s, enum counter which, const char *name,
+                              const char *help)
+{
+    double hz = (double)runtime_tsc_hz(s->rt);
+    family(s, name, "counter", help);
+    for (unsigned w = 0; w < s->workers; w++)
+        if (s->known[w] && hz > 0)
+            fprintf(s->out, "millrace_%s_total{worker=\"%u\"} %.6f\n", name, w,
+                    (double)s->word[w][which] / hz);
+}
+
+static void drop_family(const struct scrape *s)
+{
+    family(s, "drops", "counter", "Packets not delivered, answered or forwarded, by reason");
+    for (unsigned w = 0; w < s->workers; w++)
+        for (int d = DROP_NONE + 1; s->known[w] && d < DROP_END; d++)
+            fprintf(s->out, "millrace_drops_total{worker=\"%u\",reason=\"%s\"} %" PRIu64 "\n", w,
+                    drop_name((enum drop)d), s->word[w][COUNTER_END + d]);
+}
+
+static void worker_families(const struct scrape *s)
+{
+    struct runtime_worker info;
+    family(s, "worker_up", "gauge", "1 while the worker turns, 0 otherwise");
+    for (unsigned w = 0; w < s->workers; w++) {
+        runtime_worker(s->rt, w, &info);
+        fprintf(s->out, "millrace_worker_up{worker=\"%u\"} %d\n", w, info.state == WORKER_RUNNING);
+    }
+    family(s, "worker_stalled_seconds", "gauge", "How long the worker's loop has stood still");
+    for (unsigned w = 0; w < s->workers; w++) {
+        runtime_worker(s->rt, w, &info);
+        fprintf(s->out, "millrace_worker_stalled_seconds{worker=\"%u\"} %.3f\n", w,
+                (double)info.stalled / (double)TICK_SEC);
+    }
+    for (int i = 0; i < COUNTER_END; i++)
+        counter_family(s, (enum counter)i);
+    cycles_in_seconds(s, COUNTER_BUSY_CYCLES, "busy_seconds", "Time of turns that did work");
+    cycles_in_seconds(s, COUNTER_IDLE_CYCLES, "idle_seconds",
+                      "Time of turns that found none, sleep included");
+    drop_family(s);
+}
+
+/* ---- devices ---- */
+
+/* X(field of struct runtime_port_stats, meaning) */
+#define DEVICE_COUNTERS(X)                                   \
+    X(rx_packets, "Packets the device received")             \
+    X(rx_bytes, "Bytes of those")                            \
+    X(rx_missed, "Packets the device had no descriptor for") \
+    X(rx_errors, "Packets the device found damaged")         \
+    X(rx_no_mbuf, "Packets the driver had no buffer for")    \
+    X(tx_packets, "Packets the device sent")                 \
+    X(tx_bytes, "Bytes of those")                            \
+    X(tx_errors, "Packets the device failed to send")
+
+static void device_counters(const struct scrape *s, const struct runtime_port *port,
+                            const struct runtime_port_stats *stats, unsigned n)
+{
+#define X(field, text)                                                                   \
+    family(s, "device_" #field, "counter", text);                                        \
+    for (unsigned i = 0; i < n; i++)                                                     \
+        fprintf(s->out, "millrace_device_" #field "_total{device=\"%s\"} %" PRIu64 "\n", \
+                port[i].name, stats[i].field);
+    DEVICE_COUNTERS(X)
+#undef X
+}
+
+/* X(name, value of struct runtime_port *p, meaning). A device's name needs no escape: config_load
+ * refuses all but [a-z0-9_.-]. */
+#define DEVICE_GAUGES(X)                                                                \
+    X("device_link_up", p->link_up, "1 while the device has a link")                    \
+    X("device_link_speed_bytes", p->link_mbps * 125000.0, "Bytes a second; 0: unknown") \
+    X("device_mtu_bytes", p->mtu, "Largest IP packet")                                  \
+    X("device_rx_queues", p->rx_queues, "Receive queues")                               \
+    X("device_tx_queues", p->tx_queues, "Transmit queues")
+
+static void device_gauges(const struct scrape *s, const struct runtime_port *port, unsigned n)
+{
+#define X(metric, value, text)                                   \
+    family(s, metric, "gauge", text);                            \
+    for (const struct runtime_port *p = port; p < port + n; p++) \
+        fprintf(s->out, "millrace_" metric "{device=\"%s\"} %.0f\n", p->name, (double)(value));
+    DEVICE_GAUGES(X)
+#undef X
+}
+
+static void device_families(const struct scrape *s)
+{
+    struct runtime_port port[IFACE_MAX];
+    struct runtime_port_stats stats[IFACE_MAX];
+    unsigned n = runtime_ports(s->rt);
+    if (n > IFACE_MAX)
+        n = IFACE_MAX;
+    for (unsigned i = 0; i < n; i++) {
+        runtime_port(s->rt, i, &port[i]);
+        runtime_port_stats(s->rt, i, &stats[i]);
+    }
+    device_gauges(s, port, n);
+    device_counters(s, port, stats, n);
+}
+
+/* ---- the appliance ---- */
+
+static void gauge(const struct scrape *s, const char *name, double value, const char *help)
+{
+    family(s, name, "gauge", help);
+    fprintf(s->out, "millrace_%s %.15g\n", name, value);
+}
+
+static void appliance_families(const struct scrape *s)
+{
+    double size = 0;
+    double in_use = 0;
+    struct runtime_capture k;
+    for (unsigned i = 0; i < runtime_pools(s->rt); i++) {
+        struct runtime_pool p;
+        runtime_pool(s->rt, i, &p);
+        size += p.size;
+        in_use += p.in_use;
+    }
+    runtime_capture(s->rt, &k);
+    gauge(s, "uptime_seconds", (double)runtime_uptime(s->rt) / (double)TICK_SEC,
+          "Time since the workers started");
+    gauge(s, "packet_buffers", size, "Packet buffers in all pools");
+    gauge(s, "packet_buffers_in_use", in_use, "Those in use, queued in devices included");
+    gauge(s, "capture_running", k.state == CAPTURE_RUNNING, "1 while a capture runs");
+    gauge(s, "capture_written_packets", (double)k.packets, "Packets in the last capture's file");
+    gauge(s, "capture_lost_packets", (double)k.lost, "Packets that did not get into it");
+}
+
+void api_metrics(struct api_call *c)
+{
+    struct scrape *s = calloc(1, sizeof(*s));
+    FILE *out = s ? open_memstream(&c->text, &c->len) : NULL;
+    if (!out) {
+        free(s);
+        api_fail(c, 500, "no memory");
+        return;
+    }
+    s->rt = c->rt;
+    s->out = out;
+    s->workers = runtime_workers(c->rt);
+    for (unsigned w = 0; w < s->workers; w++)
+        s->known[w] = runtime_counters(c->rt, w, s->word[w]);
+    appliance_families(s);
+    worker_families(s);
+    device_families(s);
+    fputs("# EOF\n", out);
+    fclose(out);
+    free(s);
+    c->status = 200;
+    c->type = API_TYPE_OPENMETRICS;
+}
