@@ -98,13 +98,13 @@ static void fault_unknown(struct config_faults *f, unsigned at, const struct con
 {
     char quoted[CONFIG_QUOTE_MAX];
     config_quote(name, quoted);
-    const char *near = config_nearest(name, known, n);
-    for (unsigned i = 0; i < CONFIG_SECTIONS && !near; i++)
+    for (unsigned i = 0; i < CONFIG_SECTIONS; i++)
         if (config_key_find(&config_sections[i], name)) {
             config_fault_at(f, at, place, "unknown key '%s' (it belongs in '%s')", quoted,
                             config_sections[i].name);
             return;
         }
+    const char *near = config_nearest(name, known, n);
     if (near)
         config_fault_at(f, at, place, "unknown key '%s' (did you mean '%s'?)", quoted, near);
     else

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "app/config.h"
+
+#include "document.h"
+
+/* The machine is the one the test runs on: all that is taken for granted is core 0, lo and /dev. */
+static void expect_probe(const char *text, const char *expected)
+{
+    char *errors;
+    size_t size;
+    FILE *out = open_memstream(&errors, &size);
+    struct config *c = document_valid(text);
+    unsigned n = config_probe(c, "f", out);
+    fclose(out);
+    unsigned lines = 0;
+    for (const char *p = errors; (p = strchr(p, '\n')); p++)
+        lines++;
+    ck_assert_uint_eq(n, lines);
+    ck_assert_str_eq(errors, expected);
+    config_free(c);
+    free(errors);
+}
+
+#define HERE                                \
+    "control: {socket: x/y/control.sock}\n" \
+    "capture: {directory: ./c}\n"
+
+START_TEST(finds_what_is_there)
+{
+    expect_probe(HERE "workers: {cores: [0]}\nlog: {file: millrace.log}\n", "");
+    expect_probe(HERE "devices:\n"
+                      "- {name: a, driver: af_packet, interface: lo}\n"
+                      "- {name: b, driver: ring}\n"
+                      "- {name: c, driver: null}\n"
+                      "- {name: d, driver: pcap, rx-file: f, tx-file: out}\n"
+                      "- {name: e, driver: memif, path: m.sock, role: server}\n"
+                      "- {name: g, driver: memif, path: /nowhere/m.sock}\n",
+                 "");
+}
+END_TEST
+
+START_TEST(misses_devices)
+{
+    expect_probe(
+        HERE "devices:\n"
+             "- {name: a, driver: af_xdp, interface: none0}\n"
+             "- {name: b, driver: pci, pci: ffff:ff:1f.7}\n"
+             "- {name: c, driver: virtio_user, path: ./none}\n"
+             "- {name: d, driver: pcap, rx-file: none, tx-file: f/out}\n"
+             "- {name: e, driver: memif, path: f/m.sock, role: server}\n",
+        "f: devices[0].interface: there is no interface 'none0' in this network namespace\n"
+        "f: devices[1].pci: there is no PCI device ffff:ff:1f.7 (lspci -D lists them)\n"
+        "f: devices[2].path: cannot read ./none: No such file or directory\n"
+        "f: devices[3].rx-file: cannot read none: No such file or directory\n"
+        "f: devices[3].tx-file: f is not a directory\n"
+        "f: devices[4].path: f is not a directory\n");
+}
+END_TEST
+
+START_TEST(misses_cores)
+{
+    char *errors;
+    size_t size;
+    FILE *out = open_memstream(&errors, &size);
+    struct config *c = document_valid("workers: {cores: [0, 1023]}\n"
+                                      "control: {socket: s, core: 1022}\n"
+                                      "capture: {directory: .}\n");
+    ck_assert_uint_eq(config_probe(c, "f", out), 2);
+    fclose(out);
+    ck_assert_ptr_nonnull(strstr(errors, "f: workers.cores[1]: core 1023 is not online here (0"));
+    ck_assert_ptr_nonnull(strstr(errors, "f: control.core: core 1022 is not online here (0"));
+    config_free(c);
+    free(errors);
+}
+END_TEST
+
+START_TEST(misses_places)
+{
+    expect_probe("control: {socket: f/control.sock, group: no-such-group}\n"
+                 "capture: {directory: f}\n"
+                 "log: {file: f/x/log}\n",
+                 "f: control.socket: f is not a directory\n"
+                 "f: control.group: there is no group 'no-such-group'\n"
+                 "f: capture.directory: f is not a directory\n"
+                 "f: log.file: f/x: Not a directory\n");
+}
+END_TEST
+
+UNIT_MAIN("config_probe", document_setup, document_teardown, finds_what_is_there, misses_devices,
+          misses_cores, misses_places)

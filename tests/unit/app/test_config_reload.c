@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "app/config.h"
+
+#include "document.h"
+
+static void expect_reload(const char *now, const char *next, const char *expected)
+{
+    char *errors;
+    size_t size;
+    FILE *out = open_memstream(&errors, &size);
+    struct config *a = document_valid(now);
+    struct config *b = document_valid(next);
+    bool all = config_reloadable(a, b, out);
+    fclose(out);
+    ck_assert_str_eq(errors, expected);
+    ck_assert(all == !expected[0]);
+    config_free(a);
+    config_free(b);
+    free(errors);
+}
+
+START_TEST(the_same_is_reloadable)
+{
+    expect_reload("", "", "");
+    expect_reload("workers: {cores: ['1-3']}", "workers: {cores: [1, 2, 3]}", "");
+    expect_reload("", "limits: {reassembly-bytes: 4194304}", "");
+}
+END_TEST
+
+START_TEST(live_keys_are_reloadable)
+{
+    expect_reload("devices: [{name: a, driver: ring, addresses: [10.0.0.1/24]}]\n",
+                  "devices: [{name: a, driver: ring, addresses: [10.0.1.1/24, 'fd00::1/64'],\n"
+                  "  gateways: [10.0.1.2]}]\n"
+                  "workers: {idle: poll, max-sleep-us: 7}\n"
+                  "capture: {directory: /d, max-size: 1 MB, snaplen: 64}\n"
+                  "log: {level: debug, file: /f, json: true}\n"
+                  "health: {watchdog-ms: 0}\n"
+                  "icmp: {echo: no, errors: no, error-rate: 1, error-burst: 1}\n",
+                  "");
+}
+END_TEST
+
+START_TEST(the_others_need_a_restart)
+{
+    expect_reload(
+        "workers: {cores: [1]}\n",
+        "workers: {cores: [1, 2], burst: 8}\n"
+        "control: {core: 1, socket: /s, mode: 0600, group: g, port: 1}\n"
+        "memory: {hugepages: on, megabytes: 1, packets: 1, eal-args: x, file-prefix: y}\n"
+        "limits: {flows: 64}\n",
+        "workers.cores: needs a restart: 1 now, 1, 2 in the file\n"
+        "workers.burst: needs a restart: 32 now, 8 in the file\n"
+        "control.core: needs a restart: nothing now, 1 in the file\n"
+        "control.socket: needs a restart: /run/millrace/control.sock now, /s in the file\n"
+        "control.mode: needs a restart: 0660 now, 0600 in the file\n"
+        "control.group: needs a restart: nothing now, g in the file\n"
+        "control.port: needs a restart: 0 now, 1 in the file\n"
+        "memory.hugepages: needs a restart: auto now, on in the file\n"
+        "memory.megabytes: needs a restart: 0 now, 1 in the file\n"
+        "memory.packets: needs a restart: 0 now, 1 in the file\n"
+        "memory.eal-args: needs a restart: nothing now, x in the file\n"
+        "memory.file-prefix: needs a restart: millrace now, y in the file\n"
+        "limits.flows: needs a restart: 1048576 now, 64 in the file\n");
+}
+END_TEST
+
+START_TEST(devices_stay_as_they_are)
+{
+    expect_reload("devices: [{name: a, driver: ring}]", "",
+                  "devices: needs a restart: 1 now, 0 in the file\n");
+    expect_reload("devices: [{name: a, driver: ring}, {name: b, driver: tap}]\n",
+                  "devices: [{name: a, driver: null, mtu: 1400, vlan: 2},\n"
+                  "  {name: c, driver: tap, mac: 02:00:00:00:00:01, ipv6: false}]\n",
+                  "devices[0].driver: needs a restart: ring now, null in the file\n"
+                  "devices[0].mtu: needs a restart: 1500 now, 1400 in the file\n"
+                  "devices[0].vlan: needs a restart: 0 now, 2 in the file\n"
+                  "devices[1].name: needs a restart: b now, c in the file\n"
+                  "devices[1].interface: needs a restart: b now, c in the file\n"
+                  "devices[1].mac: needs a restart: nothing now, 02:00:00:00:00:01 in the file\n"
+                  "devices[1].ipv6: needs a restart: true now, false in the file\n");
+}
+END_TEST
+
+/* The address a device came with is not the file's. */
+START_TEST(a_mac_filled_in_at_start_is_no_change)
+{
+    struct config *now = document_valid("devices: [{name: a, driver: ring}]");
+    struct config *next = document_valid("devices: [{name: a, driver: ring}]");
+    now->device[0].iface.mac.b[0] = 2;
+    now->device[0].iface.offload = 3;
+    ck_assert(config_reloadable(now, next, stderr));
+    config_free(now);
+    config_free(next);
+}
+END_TEST
+
+static void print_entry(void *ctx, const struct config_entry *e)
+{
+    static const char forms[] = {
+        [CONFIG_FORM_TEXT] = 't', [CONFIG_FORM_NUMBER] = 'n', [CONFIG_FORM_BOOL] = 'b'};
+    fprintf(ctx, "%s %d %s %c%s%s:", e->section, e->index, e->key, forms[e->form],
+            e->list ? " list" : "", e->restart ? " restart" : "");
+    for (unsigned i = 0; i < e->n; i++)
+        fprintf(ctx, " %s", e->value[i]);
+    fputc('\n', ctx);
+}
+
+START_TEST(visits_every_key)
+{
+    char *text;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    struct config *c = document_valid(
+        "devices:\n- {name: a, driver: tap, addresses: [10.0.0.1/24, 'fd00::1/64'],\n"
+        "    gateways: ['fe80::9'], mac: 02:00:00:00:00:0A}\n"
+        "- {name: b, driver: 'null'}\n"
+        "workers: {cores: [3, '1-2']}\n");
+    config_visit(c, print_entry, out);
+    fclose(out);
+    static const char *const expected[] = {
+        "devices 0 name t restart: a\n",
+        "devices 0 driver t restart: tap\n",
+        "devices 0 interface t restart: a\n",
+        "devices 0 pci t restart:\n",
+        "devices 0 promiscuous b restart: false\n",
+        "devices 0 mac t restart: 02:00:00:00:00:0a\n",
+        "devices 0 mtu n restart: 1500\n",
+        "devices 0 addresses t list: 10.0.0.1/24 fd00::1/64\n",
+        "devices 0 gateways t list: fe80::9\n",
+        "devices 1 driver t restart: null\n",
+        "devices 1 addresses t list:\n",
+        "devices 1 mac t restart:\n",
+        "workers -1 cores n list restart: 3 1 2\n",
+        "workers -1 idle t: sleep\n",
+        "control -1 core n restart:\n",
+        "control -1 mode t restart: 0660\n",
+        "capture -1 max-size n: 104857600\n",
+        "log -1 json b: false\n",
+        "limits -1 tx-queue n restart: 4096\n",
+    };
+    for (size_t i = 0; i < sizeof(expected) / sizeof(expected[0]); i++)
+        ck_assert_msg(strstr(text, expected[i]) != NULL, "%s not in\n%s", expected[i], text);
+    config_free(c);
+    free(text);
+}
+END_TEST
+
+UNIT_MAIN("config_reload", document_setup, document_teardown, the_same_is_reloadable,
+          live_keys_are_reloadable, the_others_need_a_restart, devices_stay_as_they_are,
+          a_mac_filled_in_at_start_is_no_change, visits_every_key)
