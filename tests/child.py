@@ -5,6 +5,11 @@ import subprocess
 import threading
 
 
+def relay(lines, on_line):
+    for line in lines or ():
+        on_line(line)
+
+
 def run(argv, on_line=None, **options):
     """Its exit status; on_line is given each line of its standard output.
 
@@ -24,7 +29,7 @@ def run(argv, on_line=None, **options):
     try:
         child = subprocess.Popen(argv, **options)
         # In a thread: what the child left running may hold its output open when the child is gone.
-        reader = threading.Thread(target=lambda: [on_line(line) for line in child.stdout or ()], daemon=True)
+        reader = threading.Thread(target=relay, args=(child.stdout, on_line), daemon=True)
         reader.start()
         status = child.wait()
         reader.join(1 if interrupts else None)

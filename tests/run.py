@@ -16,7 +16,8 @@ import summary
 
 # Leaks count, and the first error ends the program.
 SANITIZERS = {
-    "ASAN_OPTIONS": "detect_leaks=1:halt_on_error=1:detect_stack_use_after_return=1:strict_string_checks=1",
+    "ASAN_OPTIONS": "detect_leaks=1:halt_on_error=1:detect_stack_use_after_return=1"
+    ":strict_string_checks=1",
     "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1",
 }
 
@@ -25,16 +26,22 @@ def names_in(build, suites):
     """The tests of these suites, by name."""
     # Meson lists what it knew when it last ran: let it run again where a meson.build has changed.
     child.run(["ninja", "-C", build, "build.ninja"], stdout=subprocess.DEVNULL)
-    text = subprocess.run(["meson", "introspect", "--tests", build], check=True, stdout=subprocess.PIPE).stdout
+    text = subprocess.run(
+        ["meson", "introspect", "--tests", build], check=True, stdout=subprocess.PIPE
+    ).stdout
     # A suite is listed as "project:suite".
-    return [t["name"] for t in json.loads(text) if any(s.split(":")[-1] in suites for s in t["suite"])]
+    return [
+        t["name"] for t in json.loads(text) if any(s.split(":")[-1] in suites for s in t["suite"])
+    ]
 
 
 def choose(names, only):
     """All without `only`; else those it names in full, else those it is a part of."""
     if not only:
         return names
-    return [n for n in names if n == only or n.split("/")[-1] == only] or [n for n in names if only in n]
+    return [n for n in names if n == only or n.split("/")[-1] == only] or [
+        n for n in names if only in n
+    ]
 
 
 def meson_test(build, names):
@@ -62,7 +69,9 @@ def main():
     chosen = [(build, choose(names, options.only)) for build, _, names in plan]
     if options.only and not any(names for _, names in chosen):
         known = sorted({n for _, _, names in plan for n in names})
-        sys.exit(f"no test matches T={options.only}; there are:\n  " + "\n  ".join(known or ["none"]))
+        sys.exit(
+            f"no test matches T={options.only}; there are:\n  " + "\n  ".join(known or ["none"])
+        )
 
     ran = [(build, names) for build, names in chosen if names]
     for build, names in ran:

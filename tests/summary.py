@@ -2,15 +2,18 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Counts the cases of the last `meson test` of build directories: tests/summary.py DIR...
 
-Prints what failed with its output, then a line of exactly "N passed, N failed, N skipped". The exit status is 0 only
-when something passed and nothing failed. A test that crashed, timed out, printed no TAP or another number of cases than
-it planned has failed, whatever its cases say; so has a build directory without a log."""
+Prints what failed with its output, then a line of exactly "N passed, N failed, N skipped". The
+exit status is 0 only when something passed and nothing failed. A test that crashed, timed out,
+printed no TAP or another number of cases than it planned has failed, whatever its cases say; so
+has a build directory without a log."""
 import json
 import os
 import re
 import sys
 
-CASE = re.compile(r"^(not )?ok\b(?:\s+\d+)?(?:\s*-\s*)?([^#]*)(?:#\s*(skip|todo)\b.*)?", re.IGNORECASE)
+CASE = re.compile(
+    r"^(not )?ok\b(?:\s+\d+)?(?:\s*-\s*)?([^#]*)(?:#\s*(skip|todo)\b.*)?", re.IGNORECASE
+)
 PLAN = re.compile(r"^1\.\.(\d+)\s*(#\s*skip\b.*)?", re.IGNORECASE)
 GOOD = ("OK", "SKIP", "EXPECTEDFAIL")
 SHOWN = 200  # lines of a failed test's output, from its end
@@ -63,11 +66,13 @@ def read_tap(text):
 
 
 def count_test(test):
-    """The count of one entry of the log, and why it failed as a whole (None: it did not, or a case says it)."""
+    """The count of one entry of the log, and why it failed as a whole (None: a case says it)."""
     count, wrong = read_tap(test.get("stdout") or "")
     result, status = test.get("result"), test.get("returncode", 0)
     # A status of 1 is how a program says that a case of its own has failed.
-    if result not in GOOD and not (result in ("FAIL", "ERROR") and status in (0, 1) and count.failed > 0):
+    if result not in GOOD and not (
+        result in ("FAIL", "ERROR") and status in (0, 1) and count.failed > 0
+    ):
         wrong = wrong or f"{result}, exit status {status}"
     if wrong:
         count.failed += 1
@@ -111,7 +116,7 @@ def count_build(build, expected):
 
 
 def report(builds):
-    """builds: for each directory the names of the tests that were to run, or None. Returns the exit status."""
+    """builds: for each directory the names of the tests to be run, or None. The exit status."""
     total = Count()
     for build, names in builds.items():
         total.add(count_build(build, names and len(names)))

@@ -8,17 +8,24 @@ import sys
 def walk(root):
     """Every file below root that is not a build's or git's."""
     for folder, folders, names in os.walk(root):
-        folders[:] = [f for f in folders if f not in (".git", "__pycache__") and not f.startswith("build")]
+        folders[:] = [
+            f for f in folders if f not in (".git", "__pycache__") and not f.startswith("build")
+        ]
         for name in names:
             yield os.path.relpath(os.path.join(folder, name), root)
 
 
 def tracked(root):
-    """The project's files, relative to root: those git tracks, or all where there is no git or no repository."""
+    """The project's files, relative to root: those git tracks, or all where there is no git."""
     try:
         # Run by root in another user's checkout, git would refuse without safe.directory.
-        listed = subprocess.run(["git", "-c", "safe.directory=*", "-C", root, "ls-files", "-z"],
-                                stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=True).stdout
+        listed = subprocess.run(
+            ["git", "-c", "safe.directory=*", "-C", root, "ls-files", "-z"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            check=True,
+        ).stdout
         names = listed.split("\0")
     except (OSError, subprocess.CalledProcessError):
         names = walk(root)
@@ -31,7 +38,7 @@ def read(root, name):
 
 
 def interpreter(root, name):
-    """The program a script's first line names, without its folder: "sh", "bash", "python3"; "" for other files."""
+    """The program that a script's first line names: "sh", "bash", "python3"; "" for other files."""
     with open(os.path.join(root, name), "rb") as file:
         first = file.readline(200)
     if not first.startswith(b"#!"):
@@ -42,13 +49,17 @@ def interpreter(root, name):
 
 
 def tap(cases):
-    """cases: (name, problems or None, why it is skipped or None). Prints TAP and returns the exit status."""
+    """Prints cases (name, problems or None, why skipped or None) as TAP. The exit status."""
     print(f"1..{len(cases)}")
     failed = False
     for number, (name, problems, skip) in enumerate(cases, 1):
         for problem in problems or []:
             print(f"# {problem}")
         failed = failed or bool(problems)
-        print(("not " if problems else "") + f"ok {number} - {name}" + (f" # SKIP {skip}" if skip else ""))
+        print(
+            ("not " if problems else "")
+            + f"ok {number} - {name}"
+            + (f" # SKIP {skip}" if skip else "")
+        )
     sys.stdout.flush()
     return 1 if failed else 0

@@ -21,7 +21,9 @@ def find_tool():
         path = shutil.which(name)
         if not path:
             continue
-        version = subprocess.run([path, "--version"], stdout=subprocess.PIPE, text=True, check=True).stdout
+        version = subprocess.run(
+            [path, "--version"], stdout=subprocess.PIPE, text=True, check=True
+        ).stdout
         found = re.search(r"version (\d+)", version)
         if found and found[1] == JUDGE:
             return path, None
@@ -37,10 +39,17 @@ def check(tool, root):
     """The first complaint about each file, as clang-format words it."""
     problems = []
     for name in c_files(root):
-        run = subprocess.run([tool, "--dry-run", "-Werror", name], cwd=root, stderr=subprocess.PIPE, text=True,
-                             check=False)
+        run = subprocess.run(
+            [tool, "--dry-run", "-Werror", name],
+            cwd=root,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
         if run.returncode != 0:
-            problems.append(run.stderr.splitlines()[0] if run.stderr else f"{name}: clang-format failed")
+            problems.append(
+                run.stderr.splitlines()[0] if run.stderr else f"{name}: clang-format failed"
+            )
     return problems
 
 

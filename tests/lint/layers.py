@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The borders between the layers: layers.py ROOT BUILD LIB:BELOW,BELOW... ...
 
-The table is that of lib/meson.build. Each include line of a library names its own headers, those of libraries below it,
-or one of a few of C's; app/ includes only the libraries meant for it; every file of a library is in its meson.build."""
+The table is that of lib/meson.build. Each include line of a library names its own headers, those
+of libraries below it, or one of a few of C's; app/ includes only the libraries meant for it; every
+file of a library is in its meson.build."""
 import json
 import os
 import re
@@ -13,10 +14,23 @@ import common
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.MULTILINE)
 
-# For lib/: no time.h, threads, sockets, files or allocation. stdio.h is there for snprintf; symbols.py sees what is used.
-C_HEADERS = {"assert.h", "inttypes.h", "limits.h", "stdalign.h", "stdarg.h", "stdatomic.h", "stdbool.h", "stddef.h", "stdint.h",
-             "stdio.h", "stdnoreturn.h", "string.h",
-             "sanitizer/asan_interface.h"}  # to poison what a pool has taken back
+# For lib/: no time.h, threads, sockets, files or allocation. stdio.h is there for snprintf;
+# symbols.py sees what is used of it.
+C_HEADERS = {
+    "assert.h",
+    "inttypes.h",
+    "limits.h",
+    "stdalign.h",
+    "stdarg.h",
+    "stdatomic.h",
+    "stdbool.h",
+    "stddef.h",
+    "stdint.h",
+    "stdio.h",
+    "stdnoreturn.h",
+    "string.h",
+    "sanitizer/asan_interface.h",
+}  # to poison what a pool has taken back
 INTRINSICS = re.compile(r"^\w*(intrin|arm_neon|arm_acle)\.h$")
 
 # What the appliance may know of lib/.
@@ -56,20 +70,22 @@ def check_app(root, files, table):
 
 
 def built_files(build):
-    """For each library its sources and its headers (each compiled alone), as the build knows them."""
+    """Each library's sources and headers (those it compiles alone), as the build knows them."""
     with open(os.path.join(build, "meson-info", "intro-targets.json"), encoding="utf-8") as file:
         targets = json.load(file)
     known = {}
     for target in targets:
         if target["type"] != "static library" or not target["name"].startswith("millrace_"):
             continue
-        lib = target["name"][len("millrace_"):]
+        lib = target["name"][len("millrace_") :]
         names = known.setdefault(lib, set())
         for group in target["target_sources"]:
             names.update(os.path.basename(s) for s in group.get("sources", []))
-            for made in map(os.path.basename, group.get("generated_sources", []) + group.get("sources", [])):
+            for made in map(
+                os.path.basename, group.get("generated_sources", []) + group.get("sources", [])
+            ):
                 if made.startswith(f"alone_{lib}_"):
-                    names.add(made[len(f"alone_{lib}_"):-len(".c")] + ".h")
+                    names.add(made[len(f"alone_{lib}_") : -len(".c")] + ".h")
     return known
 
 
@@ -81,18 +97,29 @@ def check_listed(files, table, known):
                 problems.append(f"{name} is not listed in lib/{lib}/meson.build")
     for name in files:
         parts = name.split("/")
-        if parts[0] == "lib" and len(parts) > 2 and parts[1] not in table and name.endswith((".c", ".h")):
+        if (
+            parts[0] == "lib"
+            and len(parts) > 2
+            and parts[1] not in table
+            and name.endswith((".c", ".h"))
+        ):
             problems.append(f"{name}: lib/{parts[1]} is not in the table of lib/meson.build")
     return problems
 
 
 def main(root, build, *rows):
-    table = {lib: [b for b in below.split(",") if b] for lib, below in (row.split(":") for row in rows)}
+    table = {
+        lib: [b for b in below.split(",") if b] for lib, below in (row.split(":") for row in rows)
+    }
     files = common.tracked(root)
-    cases = [(f"lib/{lib} includes only what is below it", check_library(root, files, lib, below), None)
-             for lib, below in table.items()]
+    cases = [
+        (f"lib/{lib} includes only what is below it", check_library(root, files, lib, below), None)
+        for lib, below in table.items()
+    ]
     cases.append(("app/ includes only what is meant for it", check_app(root, files, table), None))
-    cases.append(("every file under lib/ is built", check_listed(files, table, built_files(build)), None))
+    cases.append(
+        ("every file under lib/ is built", check_listed(files, table, built_files(build)), None)
+    )
     return common.tap(cases)
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env -S python3 -B
 # SPDX-License-Identifier: BSD-3-Clause
-"""Scripts are sound: scripts.py ROOT. shellcheck finds nothing in shell scripts; Python compiles."""
+"""Scripts are sound: scripts.py ROOT. shellcheck has nothing to say; Python compiles."""
 import os
 import shutil
 import subprocess
@@ -16,14 +16,22 @@ def shell_scripts(root, files):
 
 
 def python_scripts(root, files):
-    return [f for f in files if f.endswith(".py") or common.interpreter(root, f).startswith("python")]
+    return [
+        f for f in files if f.endswith(".py") or common.interpreter(root, f).startswith("python")
+    ]
 
 
 def check_shell(root, names):
     if not names:
         return []
-    run = subprocess.run(["shellcheck", "--format=gcc", *names], cwd=root, stdout=subprocess.PIPE,
-                         stderr=subprocess.STDOUT, text=True, check=False)
+    run = subprocess.run(
+        ["shellcheck", "--format=gcc", *names],
+        cwd=root,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
     return run.stdout.splitlines() if run.returncode else []
 
 
@@ -39,19 +47,27 @@ def check_python(root, names):
 
 def check_executable(root, files):
     """A script that names its interpreter is there to be run."""
-    return [f"{f} begins with #! and is not executable" for f in files
-            if common.interpreter(root, f) and not os.access(os.path.join(root, f), os.X_OK)]
+    return [
+        f"{f} begins with #! and is not executable"
+        for f in files
+        if common.interpreter(root, f) and not os.access(os.path.join(root, f), os.X_OK)
+    ]
 
 
 def main(root):
     files = common.tracked(root)
     shellcheck = shutil.which("shellcheck")
-    return common.tap([
-        ("shellcheck", check_shell(root, shell_scripts(root, files)) if shellcheck else None,
-         None if shellcheck else "shellcheck is not installed"),
-        ("Python compiles", check_python(root, python_scripts(root, files)), None),
-        ("scripts are executable", check_executable(root, files), None),
-    ])
+    return common.tap(
+        [
+            (
+                "shellcheck",
+                check_shell(root, shell_scripts(root, files)) if shellcheck else None,
+                None if shellcheck else "shellcheck is not installed",
+            ),
+            ("Python compiles", check_python(root, python_scripts(root, files)), None),
+            ("scripts are executable", check_executable(root, files), None),
+        ]
+    )
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 #!/usr/bin/env -S python3 -B
 # SPDX-License-Identifier: BSD-3-Clause
-"""Every text file: text.py ROOT. No white space at ends of lines, one newline at the end, a licence, under 1,000 lines."""
+"""Every text file: text.py ROOT. No stray white space, a licence, under 1,000 lines."""
 import os
 import sys
 
@@ -23,12 +23,19 @@ def is_text(root, name):
 
 
 def is_code(root, name):
-    return name.endswith(CODE) or os.path.basename(name) in CODE_NAMES or common.interpreter(root, name) != ""
+    return (
+        name.endswith(CODE)
+        or os.path.basename(name) in CODE_NAMES
+        or common.interpreter(root, name) != ""
+    )
 
 
 def check_space(name, text):
-    problems = [f"{name}:{n}: white space at the end of the line"
-                for n, line in enumerate(text.split("\n"), 1) if line != line.rstrip()]
+    problems = [
+        f"{name}:{n}: white space at the end of the line"
+        for n, line in enumerate(text.split("\n"), 1)
+        if line != line.rstrip()
+    ]
     if text and (not text.endswith("\n") or text.endswith("\n\n")):
         problems.append(f"{name}: does not end with one newline")
     return problems
@@ -48,11 +55,21 @@ def main(root):
     files = [f for f in common.tracked(root) if is_text(root, f)]
     texts = {f: common.read(root, f) for f in files}
     code = [f for f in files if is_code(root, f)]
-    return common.tap([
-        ("no stray white space", [p for f in files for p in check_space(f, texts[f])], None),
-        (f"files under {LONGEST} lines", [p for f in code for p in check_length(f, texts[f])], None),
-        ("licence named", [p for f in code if texts[f] for p in check_licence(f, texts[f])], None),
-    ])
+    return common.tap(
+        [
+            ("no stray white space", [p for f in files for p in check_space(f, texts[f])], None),
+            (
+                f"files under {LONGEST} lines",
+                [p for f in code for p in check_length(f, texts[f])],
+                None,
+            ),
+            (
+                "licence named",
+                [p for f in code if texts[f] for p in check_licence(f, texts[f])],
+                None,
+            ),
+        ]
+    )
 
 
 if __name__ == "__main__":
