@@ -198,5 +198,6 @@ int frag_cut(struct pkt_pool *pool, const struct pkt *p, uint16_t mtu, uint32_t 
     if (p->len == 0)
         return FRAG_E_HEADER;
     int error = p->data[0] >> 4 == 4 ? plan4(&c) : plan6(&c);
+    c.len = p->total - c.from;
     return error ? error : cut(&c, emit, ctx);
 }
