@@ -12,7 +12,6 @@
 #include <stdint.h>
 
 #include "app/config.h"
-#include "base/tick.h"
 
 /*
  * Where and what to log from now on: again after a reload, or to reopen a rotated file. False

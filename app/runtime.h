@@ -14,7 +14,6 @@
 #include <stdio.h>
 
 #include "app/config.h"
-#include "base/tick.h"
 #include "ctl/request.h"
 #include "stack/iface.h"
 #include "stats/counter.h"

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "app/control.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "app/engine.h"
+#include "app/http.h"
+#include "app/log.h"
+#include "app/notify.h"
+#include "app/telemetry.h"
+
+#define TICK_MS_IDLE    100
+#define TICK_MS_CAPTURE 5
+
+struct control {
+    struct runtime *rt;
+    struct http *http;
+    int epoll;
+    int signals;
+    int timer;
+    int period_ms; /* of timer */
+    tick_t alive_at;
+    bool stop;
+};
+
+static void signal_set(sigset_t *set)
+{
+    sigemptyset(set);
+    sigaddset(set, SIGTERM);
+    sigaddset(set, SIGINT);
+    sigaddset(set, SIGHUP);
+}
+
+bool control_block_signals(void)
+{
+    sigset_t set;
+    signal_set(&set);
+    signal(SIGPIPE, SIG_IGN);
+    return sigprocmask(SIG_BLOCK, &set, NULL) == 0;
+}
+
+static bool watch(const struct control *c, int fd)
+{
+    struct epoll_event e = {.events = EPOLLIN, .data.fd = fd};
+    return epoll_ctl(c->epoll, EPOLL_CTL_ADD, fd, &e) == 0;
+}
+
+static void set_period(struct control *c, int ms)
+{
+    if (c->period_ms == ms)
+        return;
+    struct timespec t = {.tv_nsec = (long)ms * 1000000};
+    timerfd_settime(c->timer, 0, &(struct itimerspec){.it_interval = t, .it_value = t}, NULL);
+    c->period_ms = ms;
+}
+
+static void log_lines(char *text)
+{
+    for (char *save, *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save))
+        log_error("reload: %s", line);
+}
+
+static void reload(struct control *c)
+{
+    char *text = NULL;
+    size_t size;
+    notify_reloading();
+    FILE *errors = open_memstream(&text, &size);
+    if (errors) {
+        int ret = runtime_reload(c->rt, errors);
+        fclose(errors);
+        log_lines(text);
+        if (ret < 0)
+            log_error("the configuration that was in force stays");
+    }
+    free(text);
+    notify_ready();
+}
+
+static void on_signal(struct control *c)
+{
+    struct signalfd_siginfo s;
+    while (read(c->signals, &s, sizeof(s)) == sizeof(s)) {
+        if (s.ssi_signo == SIGHUP) {
+            reload(c);
+        } else {
+            log_notice("%s: stopping", s.ssi_signo == SIGINT ? "interrupted" : "terminated");
+            c->stop = true;
+        }
+    }
+}
+
+static void look_at_workers(struct control *c)
+{
+    struct runtime *rt = c->rt;
+    tick_t now = engine_now(rt);
+    tick_t limit = rt->config->health.watchdog_ms * TICK_MS;
+    bool all = true;
+    for (unsigned i = 0; i < rt->n_workers; i++) {
+        struct worker *w = &rt->worker[i];
+        all &= watchdog_look(&rt->watchdog[i], i, counter_get(&w->counters, COUNTER_TURNS), limit,
+                             now);
+        mailbox_collect(&w->mail);
+    }
+    if (all && now >= c->alive_at) {
+        notify_alive();
+        c->alive_at = tick_after(now, notify_interval());
+    }
+}
+
+static void on_timer(struct control *c)
+{
+    uint64_t times;
+    ssize_t ignored = read(c->timer, &times, sizeof(times));
+    (void)ignored;
+    look_at_workers(c);
+    capture_drain(c->rt);
+}
+
+static int wait_ms(const struct control *c)
+{
+    return http_timeout(c->http);
+}
+
+static void step(struct control *c)
+{
+    struct epoll_event event[4];
+    set_period(c, c->rt->capture.state == CAPTURE_RUNNING ? TICK_MS_CAPTURE : TICK_MS_IDLE);
+    int n = epoll_wait(c->epoll, event, 4, wait_ms(c));
+    for (int i = 0; i < n; i++) {
+        if (event[i].data.fd == c->signals)
+            on_signal(c);
+        else if (event[i].data.fd == c->timer)
+            on_timer(c);
+    }
+    http_run(c->http); /* after each wait: for what is ready, and for what has timed out */
+}
+
+static bool open_all(struct control *c)
+{
+    sigset_t set;
+    signal_set(&set);
+    c->epoll = epoll_create1(EPOLL_CLOEXEC);
+    c->signals = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+    c->timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+    if (c->epoll < 0 || c->signals < 0 || c->timer < 0 || !watch(c, c->signals) ||
+        !watch(c, c->timer)) {
+        log_error("control loop: %s", strerror(errno));
+        return false;
+    }
+    c->http = http_start(c->rt->config, c->rt);
+    return c->http && watch(c, http_fd(c->http));
+}
+
+static void close_all(struct control *c)
+{
+    http_stop(c->http);
+    close(c->timer);
+    close(c->signals);
+    close(c->epoll);
+}
+
+bool control_run(struct runtime *rt)
+{
+    struct control c = {.rt = rt, .epoll = -1, .signals = -1, .timer = -1};
+    bool ok = open_all(&c);
+    if (ok) {
+        telemetry_start(rt);
+        log_notice("%u worker%s running, control socket %s", rt->n_workers,
+                   rt->n_workers == 1 ? "" : "s", rt->config->control.socket);
+        notify_ready();
+        while (!c.stop)
+            step(&c);
+        notify_stopping();
+        telemetry_stop();
+        capture_end(rt);
+    }
+    close_all(&c);
+    return ok;
+}

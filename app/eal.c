@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "app/eal.h"
+
+#include <assert.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <mntent.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <rte_eal.h>
+#include <rte_errno.h>
+#include <rte_log.h>
+
+#include "app/log.h"
+
+#define ARGS_MAX       128
+#define ARG_BYTES      1024
+#define HUGEPAGES_ROOT "/sys/kernel/mm/hugepages"
+
+const char *eal_memory_name(enum eal_memory m)
+{
+    static const char *const names[] = {
+        [EAL_HUGEPAGES] = "hugepages",
+        [EAL_IN_MEMORY] = "hugepages without a mount",
+        [EAL_NO_HUGE] = "no hugepages",
+    };
+    return names[m];
+}
+
+/* ---- DPDK's log ---- */
+
+static enum config_log_level level_of(int rte_level)
+{
+    if (rte_level <= (int)RTE_LOG_ERR)
+        return CONFIG_LOG_ERROR;
+    if (rte_level == (int)RTE_LOG_WARNING)
+        return CONFIG_LOG_WARNING;
+    if (rte_level == (int)RTE_LOG_NOTICE)
+        return CONFIG_LOG_NOTICE;
+    return rte_level == (int)RTE_LOG_INFO ? CONFIG_LOG_INFO : CONFIG_LOG_DEBUG;
+}
+
+static ssize_t log_cookie_write(void *cookie, const char *text, size_t n)
+{
+    (void)cookie;
+    log_line(level_of(rte_log_cur_msg_loglevel()), "%.*s", (int)n, text);
+    return (ssize_t)n;
+}
+
+void eal_log(enum config_log_level level)
+{
+    static const uint32_t levels[] = {
+        [CONFIG_LOG_ERROR] = RTE_LOG_ERR,      [CONFIG_LOG_WARNING] = RTE_LOG_WARNING,
+        [CONFIG_LOG_NOTICE] = RTE_LOG_WARNING, [CONFIG_LOG_INFO] = RTE_LOG_NOTICE,
+        [CONFIG_LOG_DEBUG] = RTE_LOG_INFO,
+    };
+    rte_log_set_global_level(levels[level]);
+}
+
+/* DPDK keeps the stream for the life of the process: it logs as late as in its destructors. */
+static void log_attach(enum config_log_level level)
+{
+    FILE *f = fopencookie(NULL, "w", (cookie_io_functions_t){.write = log_cookie_write});
+    if (!f)
+        return;
+    setvbuf(f, NULL, _IOLBF, BUFSIZ);
+    rte_openlog_stream(f);
+    eal_log(level);
+}
+
+/* ---- hugepages ---- */
+
+static uint64_t read_number(const char *path)
+{
+    FILE *f = fopen(path, "re");
+    unsigned long long n = 0;
+    if (f) {
+        if (fscanf(f, "%llu", &n) != 1)
+            n = 0;
+        fclose(f);
+    }
+    return n;
+}
+
+/* Free hugepages of all sizes, in megabytes. */
+static uint64_t hugepages_free_mb(void)
+{
+    uint64_t kb = 0;
+    DIR *d = opendir(HUGEPAGES_ROOT);
+    for (struct dirent *e; d && (e = readdir(d));) {
+        unsigned long long size;
+        char path[sizeof(HUGEPAGES_ROOT) + sizeof(e->d_name) + 32];
+        if (sscanf(e->d_name, "hugepages-%llukB", &size) != 1)
+            continue;
+        snprintf(path, sizeof(path), HUGEPAGES_ROOT "/%s/free_hugepages", e->d_name);
+        kb += size * read_number(path);
+    }
+    if (d)
+        closedir(d);
+    return kb >> 10;
+}
+
+/*
+ * A killed appliance leaves its hugepage files behind, and they hold memory until DPDK, which must
+ * first be started, clears them. A live one holds a lock on each.
+ */
+static void remove_stale_files(const char *mount, const char *prefix)
+{
+    char start[128];
+    int n = snprintf(start, sizeof(start), "%smap_", prefix);
+    DIR *d = n > 0 && (size_t)n < sizeof(start) ? opendir(mount) : NULL;
+    if (!d)
+        return;
+    for (struct dirent *e; (e = readdir(d));) {
+        if (strncmp(e->d_name, start, (size_t)n) != 0)
+            continue;
+        int fd = openat(dirfd(d), e->d_name, O_RDONLY | O_CLOEXEC);
+        if (fd < 0)
+            continue;
+        if (flock(fd, LOCK_EX | LOCK_NB) == 0)
+            unlinkat(dirfd(d), e->d_name, 0);
+        close(fd);
+    }
+    closedir(d);
+}
+
+/* A hugetlbfs that we may write to; stale files of ours in any are removed. */
+static bool hugetlbfs_usable(const char *prefix)
+{
+    bool found = false;
+    FILE *f = setmntent("/proc/self/mounts", "re");
+    if (!f)
+        return false;
+    for (struct mntent *m; (m = getmntent(f));) {
+        if (strcmp(m->mnt_type, "hugetlbfs") != 0 || access(m->mnt_dir, W_OK) != 0)
+            continue;
+        remove_stale_files(m->mnt_dir, prefix);
+        found = true;
+    }
+    endmntent(f);
+    return found;
+}
+
+/* Chooses, and says in one line what and why. False: the configuration insists on what is not. */
+static bool memory_choose(const struct config *c, uint32_t megabytes, enum eal_memory *memory)
+{
+    bool mounted = hugetlbfs_usable(c->memory.file_prefix);
+    uint64_t free_mb = hugepages_free_mb();
+
+    if (c->memory.hugepages == CONFIG_HUGEPAGES_OFF) {
+        *memory = EAL_NO_HUGE;
+        log_notice("memory: %u MiB without hugepages, as memory.hugepages says", megabytes);
+        return true;
+    }
+    if (free_mb >= megabytes) {
+        *memory = mounted ? EAL_HUGEPAGES : EAL_IN_MEMORY;
+        if (mounted)
+            log_notice("memory: hugepages, %llu MiB free of which %u MiB are wanted",
+                       (unsigned long long)free_mb, megabytes);
+        else
+            log_notice("memory: hugepages, without a mount (no writable hugetlbfs, so dpdk-dumpcap "
+                       "cannot join; for that: mkdir -p /dev/hugepages && mount -t hugetlbfs none "
+                       "/dev/hugepages)");
+        return true;
+    }
+    unsigned pages = (megabytes + 1) / 2;
+    if (c->memory.hugepages == CONFIG_HUGEPAGES_ON) {
+        log_error("memory.hugepages is on, but %llu MiB are free and %u MiB are wanted; type: echo "
+                  "%u > /sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages",
+                  (unsigned long long)free_mb, megabytes, pages);
+        return false;
+    }
+    *memory = EAL_NO_HUGE;
+    log_notice(
+        "memory: %u MiB without hugepages, for %llu MiB of those are free; faster with: echo "
+        "%u > /sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages",
+        megabytes, (unsigned long long)free_mb, pages);
+    return true;
+}
+
+/* ---- arguments ---- */
+
+/* Pointers into text, which is filled from the front. */
+struct args {
+    char *arg[ARGS_MAX + 1];
+    int n;
+    char text[ARGS_MAX * ARG_BYTES / 8];
+    size_t used;
+    bool full;
+};
+
+__attribute__((format(printf, 2, 3))) static void arg_add(struct args *a, const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    int n = vsnprintf(a->text + a->used, sizeof(a->text) - a->used, format, list);
+    va_end(list);
+    if (n < 0 || (size_t)n >= sizeof(a->text) - a->used || a->n == ARGS_MAX) {
+        a->full = true;
+        return;
+    }
+    a->arg[a->n++] = a->text + a->used;
+    a->used += (size_t)n + 1;
+}
+
+/* CPUs for the control core, as DPDK writes a set: where we may run, without the workers' where
+ * that leaves any. */
+static void control_cpus(const struct config *c, char *to, size_t room)
+{
+    cpu_set_t all, rest;
+    if (sched_getaffinity(0, sizeof(all), &all) != 0)
+        CPU_ZERO(&all);
+    rest = all;
+    for (unsigned i = 0; i < c->workers.n; i++)
+        CPU_CLR(c->workers.core[i], &rest);
+    const cpu_set_t *use = CPU_COUNT(&rest) > 0 ? &rest : &all;
+    size_t n = 0;
+    to[0] = '\0';
+    for (unsigned cpu = 0; cpu < CPU_SETSIZE && n + 8 < room; cpu++)
+        if (CPU_ISSET(cpu, use))
+            n += (size_t)snprintf(to + n, room - n, "%s%u", n ? "," : "", cpu);
+}
+
+static void add_lcores(struct args *a, const struct config *c)
+{
+    char set[ARG_BYTES * 2];
+    char text[ARG_BYTES * 4];
+    if (c->control.core >= 0)
+        snprintf(set, sizeof(set), "%d", c->control.core);
+    else
+        control_cpus(c, set, sizeof(set));
+    size_t n = (size_t)snprintf(text, sizeof(text), "0@(%s)", set);
+    for (unsigned i = 0; i < c->workers.n && n < sizeof(text); i++)
+        n += (size_t)snprintf(text + n, sizeof(text) - n, ",%u@%u", i + 1, c->workers.core[i]);
+    arg_add(a, "--lcores=%s", text);
+    arg_add(a, "--main-lcore=0");
+}
+
+static void add_devices(struct args *a, const struct config *c)
+{
+    bool pci = false;
+    for (unsigned i = 0; i < c->n_devices; i++) {
+        const struct config_device *d = &c->device[i];
+        if (d->driver != CONFIG_DRIVER_PCI)
+            continue;
+        const char *more = d->args && d->args[0] ? d->args : NULL;
+        arg_add(a, "-a%s%s%s", d->pci, more ? "," : "", more ? more : "");
+        pci = true;
+    }
+    if (!pci)
+        arg_add(a, "--no-pci");
+}
+
+static void add_memory(struct args *a, const struct config *c, uint32_t megabytes,
+                       enum eal_memory memory)
+{
+    arg_add(a, "--file-prefix=%s", c->memory.file_prefix);
+    if (memory == EAL_IN_MEMORY)
+        arg_add(a, "--in-memory");
+    if (memory == EAL_NO_HUGE) {
+        arg_add(a, "--no-huge");
+        arg_add(a, "-m%u", megabytes);
+    } else if (c->memory.megabytes > 0) {
+        arg_add(a, "-m%u", megabytes);
+    }
+}
+
+/* Splits as a shell would: blanks separate, quotes and backslashes protect. */
+static void add_split(struct args *a, const char *text)
+{
+    while (*text) {
+        char word[ARG_BYTES];
+        size_t n = 0;
+        char quote = '\0';
+        text += strspn(text, " \t\n");
+        if (!*text)
+            return;
+        for (; *text && (quote || !strchr(" \t\n", *text)); text++) {
+            if (*text == quote)
+                quote = '\0';
+            else if (!quote && (*text == '"' || *text == '\''))
+                quote = *text;
+            else if (n + 1 < sizeof(word))
+                word[n++] = *text == '\\' && quote != '\'' && text[1] ? *++text : *text;
+        }
+        word[n] = '\0';
+        arg_add(a, "%s", word);
+    }
+}
+
+static void explain_failure(const struct config *c, const struct args *a)
+{
+    char line[ARG_BYTES];
+    size_t n = 0;
+    line[0] = '\0';
+    for (int i = 1; i < a->n && n < sizeof(line); i++)
+        n += (size_t)snprintf(line + n, sizeof(line) - n, " %s", a->arg[i]);
+    if (rte_errno == EALREADY || rte_errno == EAGAIN)
+        log_error("DPDK did not start: another process with memory.file-prefix '%s' is running; "
+                  "stop it or choose another prefix",
+                  c->memory.file_prefix);
+    else
+        log_error(
+            "DPDK did not start: %s; its arguments were:%s; millracectl doctor says what this "
+            "machine lacks",
+            rte_strerror(rte_errno), line);
+}
+
+bool eal_start(const struct config *c, uint32_t megabytes, enum eal_memory *memory)
+{
+    if (!memory_choose(c, megabytes, memory))
+        return false;
+
+    /* DPDK permutes the array and keeps pointers to the text for the process's life. */
+    static struct args args;
+    struct args *a = &args;
+    arg_add(a, "millrace");
+    add_lcores(a, c);
+    add_devices(a, c);
+    add_memory(a, c, megabytes, *memory);
+    if (c->memory.eal_args)
+        add_split(a, c->memory.eal_args);
+    if (a->full) {
+        log_error("memory.eal-args is too long");
+        return false;
+    }
+    log_attach(c->log.level);
+    if (rte_eal_init(a->n, a->arg) >= 0)
+        return true;
+    explain_failure(c, a);
+    return false;
+}
+
+void eal_stop(void)
+{
+    rte_eal_cleanup();
+}

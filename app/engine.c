@@ -1,0 +1,432 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "app/engine.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <rte_cycles.h>
+#include <rte_errno.h>
+#include <rte_launch.h>
+#include <rte_lcore.h>
+#include <rte_mbuf.h>
+#include <rte_ring.h>
+
+#include "app/log.h"
+
+#define PAIR_PACKETS  1024u /* on a ring between two workers; a power of two */
+#define BASE_PACKETS  8192u /* for what stacks hold: waiting, reassembling, queued */
+#define WORKER_CACHE  1024u /* in the pool's caches of one core, and in its bursts */
+#define EAL_MEGABYTES 64u   /* drivers, rings, DPDK's own */
+#define START_MS      5000
+#define STOP_MS       1500
+#define STEP_MS       1
+
+tick_t engine_now(const struct runtime *rt)
+{
+    return clock_tick(&rt->clock, rte_rdtsc());
+}
+
+/* ---- sizes ---- */
+
+static uint32_t plan_packets(const struct config *c)
+{
+    uint64_t n = BASE_PACKETS;
+    if (c->memory.packets)
+        return c->memory.packets;
+    for (unsigned i = 0; i < c->n_devices; i++) {
+        struct device_plan plan = device_plan(&c->device[i], c->workers.n);
+        n += (uint64_t)plan.n_dpdk * plan.queues * device_queue_packets(&c->device[i]);
+    }
+    n += c->workers.n * WORKER_CACHE;
+    n += (uint64_t)c->workers.n * (c->workers.n - 1) * PAIR_PACKETS;
+    uint32_t power = 1024; /* a pool's ring is a power of two anyway */
+    while (power < n && power < (1u << 24))
+        power *= 2;
+    return power - 1;
+}
+
+static uint32_t plan_megabytes(const struct config *c, uint32_t packets)
+{
+    uint32_t room = RTE_MBUF_DEFAULT_DATAROOM;
+    if (c->memory.megabytes)
+        return c->memory.megabytes;
+    for (unsigned i = 0; i < c->n_devices; i++)
+        if (device_room(&c->device[i]) > room)
+            room = device_room(&c->device[i]);
+    if (room > UINT16_MAX - RTE_PKTMBUF_HEADROOM)
+        room = UINT16_MAX - RTE_PKTMBUF_HEADROOM;
+    uint64_t bytes = mbuf_pool_bytes(packets, (uint16_t)room);
+    return (uint32_t)(bytes >> 20) + EAL_MEGABYTES + 4 * c->n_devices * c->workers.n;
+}
+
+/* ---- devices and pools ---- */
+
+static bool open_ports(struct runtime *rt)
+{
+    const struct config *c = rt->config;
+    rt->port = calloc(c->n_devices, sizeof(*rt->port));
+    if (!rt->port)
+        return false;
+    for (unsigned i = 0; i < c->n_devices; i++) {
+        rt->n_ports++;
+        if (!port_open(&rt->port[i], &c->device[i], i, c->workers.n))
+            return false;
+    }
+    return true;
+}
+
+/* Room for the largest frame that some device cannot scatter over several buffers. */
+static bool choose_room(const struct runtime *rt, uint16_t *room)
+{
+    uint32_t most = RTE_MBUF_DEFAULT_DATAROOM;
+    bool af_xdp = false;
+    for (unsigned i = 0; i < rt->n_ports; i++) {
+        uint32_t need = port_room(&rt->port[i], &rt->config->device[i]);
+        if (need > most)
+            most = need;
+        af_xdp = af_xdp || rt->port[i].driver == CONFIG_DRIVER_AF_XDP;
+    }
+    if (most > UINT16_MAX - RTE_PKTMBUF_HEADROOM) {
+        log_error("an MTU of %u bytes or more needs a driver that scatters; lower mtu",
+                  UINT16_MAX - RTE_PKTMBUF_HEADROOM);
+        return false;
+    }
+    *room = (uint16_t)most;
+    uint32_t page = (uint32_t)sysconf(_SC_PAGESIZE);
+    uint32_t object = mbuf_object_bytes(*room);
+    if (af_xdp && object > page) {
+        log_error("AF_XDP wants a packet with its headers in one page: all MTUs have to be lower "
+                  "by %u bytes",
+                  object - page);
+        return false;
+    }
+    return true;
+}
+
+static struct mbuf_pool *pool_of(struct runtime *rt, int numa)
+{
+    for (unsigned i = 0; i < rt->n_pools; i++)
+        if (rt->pool[i].numa == numa)
+            return &rt->pool[i];
+    return NULL;
+}
+
+/* Without hugepages DPDK has one heap, of no node. */
+static int numa_of_worker(const struct runtime *rt, unsigned w)
+{
+    return rt->memory == EAL_NO_HUGE ? SOCKET_ID_ANY : (int)rte_lcore_to_socket_id(w + 1);
+}
+
+static bool create_pools(struct runtime *rt)
+{
+    uint16_t room;
+    if (!choose_room(rt, &room))
+        return false;
+    for (unsigned w = 0; w < rt->config->workers.n; w++) {
+        int numa = numa_of_worker(rt, w);
+        if (pool_of(rt, numa))
+            continue;
+        if (rt->n_pools == ENGINE_POOLS_MAX ||
+            !mbuf_pool_create(&rt->pool[rt->n_pools], numa, rt->pool_packets, room)) {
+            log_error("no memory for %u packets of %u bytes on NUMA node %d: %s; lower "
+                      "memory.packets or reserve more hugepages",
+                      rt->pool_packets, room, numa, rte_strerror(rte_errno));
+            return false;
+        }
+        rt->n_pools++;
+    }
+    return true;
+}
+
+static bool start_ports(struct runtime *rt)
+{
+    struct mbuf_pool *pool[CONFIG_WORKERS_MAX];
+    for (unsigned w = 0; w < rt->config->workers.n; w++)
+        pool[w] = pool_of(rt, numa_of_worker(rt, w));
+    for (unsigned i = 0; i < rt->n_ports; i++)
+        if (!port_start(&rt->port[i], &rt->config->device[i], &rt->steer, pool))
+            return false;
+    return true;
+}
+
+/* ---- workers ---- */
+
+struct iface_config *engine_ifaces(const struct runtime *rt, const struct config *c)
+{
+    struct iface_config *iface = calloc(rt->n_ports, sizeof(*iface));
+    for (unsigned i = 0; iface && i < rt->n_ports; i++)
+        iface[i] = port_iface(&rt->port[i], &c->device[i]);
+    return iface;
+}
+
+struct stack_config engine_stack_config(const struct runtime *rt, const struct config *c,
+                                        const struct iface_config *iface, unsigned w)
+{
+    return (struct stack_config){
+        .worker = (uint16_t)w,
+        .n_workers = (uint16_t)rt->n_workers,
+        .n_ifaces = (uint16_t)rt->n_ports,
+        .iface = iface,
+        .icmp = c->icmp,
+        .limits = c->limits,
+    };
+}
+
+static struct rte_ring *pair_ring(const char *kind, unsigned from, unsigned to, int numa)
+{
+    char name[RTE_RING_NAMESIZE];
+    snprintf(name, sizeof(name), "%s_%u_%u", kind, from, to);
+    return rte_ring_create(name, PAIR_PACKETS, numa, RING_F_SP_ENQ | RING_F_SC_DEQ);
+}
+
+/* Does worker `from` send on some device by the lane of worker `to`? */
+static bool sends_by(const struct runtime *rt, unsigned from, unsigned to)
+{
+    for (unsigned i = 0; i < rt->n_ports; i++)
+        if (port_tx_lane(&rt->port[i], from)->worker == to)
+            return true;
+    return false;
+}
+
+static bool create_pairs(struct runtime *rt)
+{
+    unsigned n = rt->n_workers;
+    if (n == 1)
+        return true;
+    rt->pairs = calloc((size_t)n * n, sizeof(*rt->pairs));
+    for (unsigned from = 0; rt->pairs && from < n; from++)
+        for (unsigned to = 0; to < n; to++) {
+            struct worker_pair *p = &rt->pairs[from * n + to];
+            int numa = numa_of_worker(rt, to);
+            if (from == to)
+                continue;
+            p->rx = pair_ring("rx", from, to, numa);
+            if (!p->rx)
+                return false;
+            if (!sends_by(rt, from, to))
+                continue;
+            p->tx = pair_ring("tx", from, to, numa);
+            if (!p->tx)
+                return false;
+        }
+    return rt->pairs;
+}
+
+static void set_lanes(struct worker *w, const struct port *port, unsigned n_ports)
+{
+    const uint32_t helped = IFACE_TX_IP_CSUM | IFACE_TX_UDP_CSUM | IFACE_TX_TCP_CSUM |
+                            IFACE_TX_SCTP_CSUM | IFACE_TX_TSO;
+    for (uint16_t i = 0; i < n_ports; i++) {
+        const struct port *p = &port[i];
+        const struct port_lane *tx = port_tx_lane(p, w->index);
+        w->tx[i] = (struct worker_tx){
+            .dpdk = tx->dpdk,
+            .queue = tx->queue,
+            .via = tx->worker,
+            .prepare = p->offload & helped,
+        };
+        for (unsigned l = 0; l < p->n_lanes; l++)
+            if (p->lane[l].worker == w->index)
+                w->rx[w->n_rx++] = (struct worker_rx){
+                    .dpdk = p->lane[l].dpdk, .queue = p->lane[l].queue, .iface = i};
+    }
+}
+
+static struct record *new_record(void)
+{
+    size_t size = (RECORD_SIZE(COUNTERS_WORDS) + 63) & ~(size_t)63;
+    struct record *r = aligned_alloc(64, size);
+    if (r) {
+        memset(r, 0, size);
+        record_init(r, COUNTERS_WORDS);
+    }
+    return r;
+}
+
+static bool create_worker(struct runtime *rt, unsigned i)
+{
+    const struct config *c = rt->config;
+    struct worker *w = &rt->worker[i];
+    int numa = numa_of_worker(rt, i);
+    w->index = (uint16_t)i;
+    w->n_workers = (uint16_t)rt->n_workers;
+    w->n_ifaces = (uint16_t)rt->n_ports;
+    w->burst = c->workers.burst < WORKER_BURST_MAX ? c->workers.burst : WORKER_BURST_MAX;
+    w->pairs = rt->pairs;
+    w->steer = &rt->steer;
+    w->clock = &rt->clock;
+    w->pool = pool_of(rt, numa);
+    w->core = c->workers.core[i];
+    w->lcore = (uint16_t)(i + 1);
+    w->numa = (uint16_t)rte_lcore_to_socket_id(w->lcore);
+    w->max_sleep_us = c->workers.max_sleep_us;
+    w->stop = &rt->stop;
+    w->config = &rt->stack[i];
+    atomic_store(&w->idle, (int)c->workers.idle);
+    memory_init(&w->memory);
+    if (getrandom(w->seed, sizeof(w->seed), 0) != sizeof(w->seed))
+        return false;
+    w->record = new_record();
+    w->tx = calloc(rt->n_ports, sizeof(*w->tx));
+    if (rt->n_workers > 1)
+        w->batch = calloc(rt->n_workers, sizeof(*w->batch));
+    if (!w->record || !w->tx || (rt->n_workers > 1 && !w->batch))
+        return false;
+    set_lanes(w, rt->port, rt->n_ports);
+    rt->stack[i] = engine_stack_config(rt, c, rt->iface, i);
+    return mailbox_create(&w->mail, i, numa);
+}
+
+static bool create_workers(struct runtime *rt)
+{
+    rt->n_workers = rt->config->workers.n;
+    size_t size = rt->n_workers * sizeof(*rt->worker);
+    rt->worker = aligned_alloc(64, (size + 63) & ~(size_t)63);
+    if (rt->worker)
+        memset(rt->worker, 0, size);
+    rt->watchdog = calloc(rt->n_workers, sizeof(*rt->watchdog));
+    rt->stack = calloc(rt->n_workers, sizeof(*rt->stack));
+    rt->iface = engine_ifaces(rt, rt->config);
+    bool ok = rt->worker && rt->watchdog && rt->stack && rt->iface && create_pairs(rt);
+    for (unsigned i = 0; ok && i < rt->n_workers; i++)
+        ok = create_worker(rt, i);
+    if (!ok)
+        log_error("no memory for %u workers", rt->n_workers);
+    return ok;
+}
+
+/* ---- running ---- */
+
+static void wait_step(void)
+{
+    nanosleep(&(struct timespec){.tv_nsec = STEP_MS * 1000000}, NULL);
+}
+
+static enum worker_state state_of(const struct worker *w)
+{
+    return (enum worker_state)atomic_load(&w->state);
+}
+
+/* Waits until every worker has left STARTING. */
+static bool all_running(const struct runtime *rt)
+{
+    for (unsigned i = 0; i < rt->n_workers; i++) {
+        const struct worker *w = &rt->worker[i];
+        for (int ms = 0; state_of(w) == WORKER_STARTING && ms < START_MS; ms += STEP_MS)
+            wait_step();
+        if (state_of(w) == WORKER_RUNNING)
+            continue;
+        int error = atomic_load(&w->error);
+        log_error("worker %u did not start: %s", i,
+                  error == STACK_E_MEMORY   ? "no memory; lower limits"
+                  : error == STACK_E_CONFIG ? "its stack refuses the configuration of the devices"
+                                            : "its core gave it no time");
+        return false;
+    }
+    return true;
+}
+
+static bool launch(struct runtime *rt)
+{
+    clock_set(&rt->clock, rte_rdtsc(), rte_get_tsc_hz());
+    for (unsigned i = 0; i < rt->n_workers; i++) {
+        int ret = rte_eal_remote_launch(worker_main, &rt->worker[i], rt->worker[i].lcore);
+        if (ret < 0) {
+            log_error("worker %u: %s", i, rte_strerror(-ret));
+            /* Never started: nothing to wait for. */
+            for (unsigned j = i; j < rt->n_workers; j++)
+                atomic_store(&rt->worker[j].state, WORKER_STOPPED);
+            return false;
+        }
+        rt->launched = true;
+    }
+    return all_running(rt);
+}
+
+bool engine_start(struct runtime *rt)
+{
+    const struct config *c = rt->config;
+    if (c->n_devices == 0) {
+        log_error("%s names no devices, so there is nothing to do; millrace --example shows how",
+                  rt->file);
+        return false;
+    }
+    rt->pool_packets = plan_packets(c);
+    steer_init(&rt->steer, (uint16_t)c->workers.n);
+    rt->eal = eal_start(c, plan_megabytes(c, rt->pool_packets), &rt->memory);
+    return rt->eal && open_ports(rt) && create_pools(rt) && start_ports(rt) && create_workers(rt) &&
+           launch(rt);
+}
+
+/* ---- stopping ---- */
+
+static bool wait_stopped(const struct runtime *rt)
+{
+    bool all = true;
+    int ms = 0;
+    for (unsigned i = 0; i < rt->n_workers; i++) {
+        while (state_of(&rt->worker[i]) != WORKER_STOPPED && ms < STOP_MS) {
+            wait_step();
+            ms += STEP_MS;
+        }
+        if (state_of(&rt->worker[i]) == WORKER_STOPPED)
+            continue;
+        log_error("worker %u does not stop; leaving without it", i);
+        all = false;
+    }
+    return all;
+}
+
+static void destroy_pairs(struct runtime *rt)
+{
+    void *got;
+    for (unsigned i = 0; rt->pairs && i < rt->n_workers * rt->n_workers; i++) {
+        struct worker_pair *p = &rt->pairs[i];
+        while (p->rx && rte_ring_sc_dequeue(p->rx, &got) == 0)
+            pkt_free(got);
+        while (p->tx && rte_ring_sc_dequeue(p->tx, &got) == 0)
+            rte_pktmbuf_free(got);
+        rte_ring_free(p->rx);
+        rte_ring_free(p->tx);
+    }
+    free(rt->pairs);
+}
+
+static void destroy_workers(struct runtime *rt)
+{
+    for (unsigned i = 0; rt->worker && i < rt->n_workers; i++) {
+        struct worker *w = &rt->worker[i];
+        mailbox_destroy(&w->mail);
+        free(w->record);
+        free(w->batch);
+        free(w->tx);
+    }
+    destroy_pairs(rt);
+    free(rt->worker);
+    free(rt->watchdog);
+    free(rt->stack);
+    free(rt->iface);
+}
+
+bool engine_stop(struct runtime *rt)
+{
+    atomic_store(&rt->stop, true);
+    if (rt->launched && !wait_stopped(rt))
+        return false;
+    if (rt->launched)
+        rte_eal_mp_wait_lcore();
+    destroy_workers(rt);
+    for (unsigned i = 0; i < rt->n_ports; i++)
+        port_close(&rt->port[i]);
+    free(rt->port);
+    for (unsigned i = 0; i < rt->n_pools; i++)
+        mbuf_pool_destroy(&rt->pool[i]);
+    if (rt->eal)
+        eal_stop();
+    return true;
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef MILLRACE_APP_ENGINE_H
+#define MILLRACE_APP_ENGINE_H
+
+/*
+ * The parts of a running appliance and the order in which they are put together: DPDK, devices,
+ * packet pools, rings, workers. Control thread only; what other threads may see of it is in
+ * app/runtime.h.
+ */
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "app/capture.h"
+#include "app/clock.h"
+#include "app/config.h"
+#include "app/eal.h"
+#include "app/mbuf.h"
+#include "app/port.h"
+#include "app/runtime.h"
+#include "app/watchdog.h"
+#include "app/worker.h"
+
+#define ENGINE_POOLS_MAX 8 /* NUMA nodes */
+
+struct runtime {
+    const char *file;
+    struct config *config;
+    enum eal_memory memory;
+    struct clock clock;
+    struct steer steer;
+
+    struct port *port; /* by interface */
+    unsigned n_ports;
+    struct mbuf_pool pool[ENGINE_POOLS_MAX];
+    unsigned n_pools;
+    uint32_t pool_packets; /* in each */
+
+    struct worker *worker;
+    unsigned n_workers;
+    struct worker_pair *pairs;  /* [from * n_workers + to]; NULL with one worker */
+    struct watchdog *watchdog;  /* by worker */
+    struct stack_config *stack; /* by worker; all name `iface` */
+    struct iface_config *iface;
+
+    struct capture capture;
+    _Atomic bool stop;
+    bool eal;      /* DPDK is up */
+    bool launched; /* workers were */
+};
+
+/*
+ * Puts everything together and starts the workers. rt is zeroed but for file and config, which are
+ * the caller's. False: the log has said why; engine_stop is due in either case.
+ */
+bool engine_start(struct runtime *rt);
+
+/*
+ * Stops the workers, which send what waits first, and takes everything apart. False: a worker did
+ * not stop in time, and what it uses was left alone: then the process can only exit.
+ */
+bool engine_stop(struct runtime *rt);
+
+/* The interfaces of a configuration with what their devices do; the caller frees. NULL: no memory.
+ */
+struct iface_config *engine_ifaces(const struct runtime *rt, const struct config *c);
+
+/* What worker w's stack is told; iface is the caller's. */
+struct stack_config engine_stack_config(const struct runtime *rt, const struct config *c,
+                                        const struct iface_config *iface, unsigned w);
+
+/* The tick of this moment. Any thread. */
+tick_t engine_now(const struct runtime *rt);
+
+#endif

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The appliance's command: reads the configuration, starts the engine, and hands the thread to the
+ * control loop until it is told to stop.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "app/config.h"
+#include "app/control.h"
+#include "app/engine.h"
+#include "app/log.h"
+#include "app/notify.h"
+
+#define DEFAULT_CONFIG "/etc/millrace/millrace.yaml"
+
+enum exit_code {
+    EXIT_OK = 0,
+    EXIT_START = 1,  /* the appliance could not start */
+    EXIT_CONFIG = 2, /* the command line or the configuration is wrong */
+    EXIT_STUCK = 3,  /* a worker did not stop in time */
+};
+
+static const char help[] =
+    "millrace: a network appliance on kernel bypass\n"
+    "\n"
+    "  millrace [--config FILE]          run until SIGTERM; SIGHUP reads FILE again\n"
+    "  millrace --check [--config FILE]  say whether FILE is valid, and what this machine lacks for "
+    "it\n"
+    "  millrace --example                print every key with its default, commented\n"
+    "  millrace --version\n"
+    "  millrace --help\n"
+    "\n"
+    "FILE is " DEFAULT_CONFIG " if not given; --check takes it as an argument too.\n"
+    "\n"
+    "Exit codes:\n"
+    "  0  stopped when told to; --check: FILE is valid, whatever this machine lacks\n"
+    "  1  could not start; the last lines of the log say why\n"
+    "  2  wrong command line, or FILE is not valid\n"
+    "  3  told to stop, but a worker did not within two seconds\n"
+    "\n"
+    "millracectl shows and steers a running appliance; millracectl doctor looks at the machine.\n";
+
+struct options {
+    const char *file;
+    bool check;
+};
+
+static int check(const char *file)
+{
+    struct config *c = config_load(file, stderr);
+    if (!c)
+        return EXIT_CONFIG;
+    char *text = NULL;
+    size_t size = 0;
+    FILE *faults = open_memstream(&text, &size);
+    unsigned n = faults ? config_probe(c, file, faults) : 0;
+    if (faults)
+        fclose(faults);
+    if (n == 0)
+        printf("%s: valid, and this machine has what it names\n", file);
+    else
+        printf("%s: valid; this machine lacks:\n%s", file, text);
+    free(text);
+    config_free(c);
+    return EXIT_OK;
+}
+
+static bool open_log(const struct config *c)
+{
+    if (log_open(c->log.level, c->log.file, c->log.json))
+        return true;
+    log_error("log.file %s: %s", c->log.file, strerror(errno));
+    return false;
+}
+
+static int run(const char *file)
+{
+    struct config *c = config_load(file, stderr);
+    if (!c)
+        return EXIT_CONFIG;
+    struct runtime rt = {.file = file, .config = c};
+    int code = EXIT_START;
+    if (open_log(c) && control_block_signals() && engine_start(&rt) && control_run(&rt))
+        code = EXIT_OK;
+    if (!engine_stop(&rt)) {
+        /* What the worker uses cannot be taken from under it. */
+        log_close();
+        _exit(code == EXIT_OK ? EXIT_STUCK : code);
+    }
+    if (code == EXIT_OK)
+        log_notice("stopped");
+    config_free(rt.config);
+    log_close();
+    return code;
+}
+
+/* What the command line asks for; -1: run or check with *o. */
+static int parse(int argc, char **argv, struct options *o)
+{
+    static const struct option table[] = {
+        {"config", required_argument, NULL, 'c'}, {"check", no_argument, NULL, 'k'},
+        {"example", no_argument, NULL, 'e'},      {"version", no_argument, NULL, 'V'},
+        {"help", no_argument, NULL, 'h'},         {NULL, 0, NULL, 0},
+    };
+    for (int option; (option = getopt_long(argc, argv, "c:h", table, NULL)) != -1;) {
+        switch (option) {
+        case 'c': o->file = optarg; break;
+        case 'k': o->check = true; break;
+        case 'e': config_print_example(stdout); return EXIT_OK;
+        case 'V': puts("millrace " MILLRACE_VERSION); return EXIT_OK;
+        case 'h': fputs(help, stdout); return EXIT_OK;
+        default: fputs("millrace --help lists the options\n", stderr); return EXIT_CONFIG;
+        }
+    }
+    if (o->check && optind + 1 == argc)
+        o->file = argv[optind++];
+    if (optind < argc) {
+        fprintf(stderr, "millrace: '%s' is not expected; millrace --help lists the options\n",
+                argv[optind]);
+        return EXIT_CONFIG;
+    }
+    return -1;
+}
+
+int main(int argc, char **argv)
+{
+    struct options o = {.file = DEFAULT_CONFIG};
+    int code = parse(argc, argv, &o);
+    if (code >= 0)
+        return code;
+    return o.check ? check(o.file) : run(o.file);
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "app/netdev.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <net/if.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+
+#include <linux/ethtool.h>
+#include <linux/sockios.h>
+
+static int request(const char *interface, unsigned long code, struct ifreq *r)
+{
+    int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return -1;
+    snprintf(r->ifr_name, sizeof(r->ifr_name), "%s", interface);
+    int ret = ioctl(fd, code, r);
+    int saved = errno;
+    close(fd);
+    errno = saved;
+    return ret;
+}
+
+/* Where the driver does not say: the kernel's own list. */
+static unsigned listed_queues(const char *interface)
+{
+    char path[64 + IF_NAMESIZE];
+    unsigned n = 0;
+    snprintf(path, sizeof(path), "/sys/class/net/%.*s/queues", IF_NAMESIZE, interface);
+    DIR *d = opendir(path);
+    for (struct dirent *e; d && (e = readdir(d));)
+        n += strncmp(e->d_name, "rx-", 3) == 0;
+    if (d)
+        closedir(d);
+    return n > 0 ? n : 1;
+}
+
+unsigned netdev_queues(const char *interface, unsigned *combined)
+{
+    struct ethtool_channels channels = {.cmd = ETHTOOL_GCHANNELS};
+    struct ifreq r = {.ifr_data = (void *)&channels};
+    *combined = 0;
+    if (request(interface, SIOCETHTOOL, &r) != 0)
+        return listed_queues(interface);
+    *combined = channels.combined_count;
+    unsigned n = channels.combined_count + channels.rx_count;
+    return n > 0 ? n : 1;
+}
+
+bool netdev_up(const char *interface)
+{
+    struct ifreq r = {.ifr_flags = 0};
+    if (request(interface, SIOCGIFFLAGS, &r) != 0)
+        return false;
+    if (r.ifr_flags & IFF_UP)
+        return true;
+    r.ifr_flags |= IFF_UP;
+    return request(interface, SIOCSIFFLAGS, &r) == 0;
+}

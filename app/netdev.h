@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef MILLRACE_APP_NETDEV_H
+#define MILLRACE_APP_NETDEV_H
+
+/* What the kernel says of an interface in our network namespace, for drivers that borrow one. */
+
+#include <stdbool.h>
+
+/* Receive queues in use; at least 1. *combined: as many of them as are channels of both directions.
+ */
+unsigned netdev_queues(const char *interface, unsigned *combined);
+
+/* Sets it up if it is down. False: errno says why. */
+bool netdev_up(const char *interface);
+
+#endif

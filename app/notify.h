@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef MILLRACE_APP_NOTIFY_H
+#define MILLRACE_APP_NOTIFY_H
+
+/* Tells systemd, where it is there and listens, how we are: sd_notify(3). */
+
+#include "stack/stack.h"
+
+void notify_ready(void);
+void notify_reloading(void);
+void notify_stopping(void);
+void notify_alive(void);
+
+/* How often it wants to hear notify_alive; TICK_NEVER: not at all. */
+tick_t notify_interval(void);
+
+#endif

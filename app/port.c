@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "app/port.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <rte_bus_vdev.h>
+#include <rte_dev.h>
+#include <rte_errno.h>
+#include <rte_ethdev.h>
+
+#include "app/log.h"
+#include "app/netdev.h"
+
+#define DEFAULT_DESCRIPTORS 1024
+#define LINK_WAIT_MS        0
+
+/* ---- finding ---- */
+
+static const char *hint(const struct config_device *d)
+{
+    switch (d->driver) {
+    case CONFIG_DRIVER_PCI:
+        return "is it bound to vfio-pci (drivers-cfg/bind.sh), or to its kernel driver if it is "
+               "an mlx5?";
+    case CONFIG_DRIVER_AF_XDP:
+        return "AF_XDP needs CAP_NET_ADMIN, CAP_NET_RAW and CAP_BPF, and no other XDP program on "
+               "the interface; driver: af_packet works without XDP";
+    case CONFIG_DRIVER_AF_PACKET: return "packet sockets need CAP_NET_RAW";
+    case CONFIG_DRIVER_TAP: return "TAP needs /dev/net/tun, CAP_NET_ADMIN and a name not in use";
+    case CONFIG_DRIVER_VIRTIO_USER: return "does the other side listen on that path?";
+    case CONFIG_DRIVER_MEMIF: return "is the socket's directory there and writable?";
+    case CONFIG_DRIVER_PCAP: return "can the file be read?";
+    default: return "see DPDK's messages above";
+    }
+}
+
+/* error: negative. */
+static bool fault(const struct port *p, const struct config_device *d, const char *what, int error)
+{
+    log_error("device %s (%s): %s: %s; %s", p->name, config_driver_name(d->driver), what,
+              rte_strerror(-error), hint(d));
+    return false;
+}
+
+/* Interfaces of the kernel are ours for as long as we run; they have to be there and up. */
+static bool borrow(const struct port *p)
+{
+    if (netdev_up(p->interface))
+        return true;
+    log_error("device %s: interface '%s': %s; type: ip link set %s up, in the network namespace "
+              "that millrace runs in",
+              p->name, p->interface, strerror(errno), p->interface);
+    return false;
+}
+
+static bool plug(struct port *p, const struct config_device *d, unsigned index,
+                 struct device_plan plan, unsigned i)
+{
+    char name[DEVICE_NAME_MAX], args[DEVICE_ARGS_MAX];
+    uint16_t id;
+    device_name(d, index, i, name);
+    if (!device_args(d, plan, i, args)) {
+        log_error("device %s: its args are too long", p->name);
+        return false;
+    }
+    if (d->driver != CONFIG_DRIVER_PCI) {
+        int ret = rte_eal_hotplug_add("vdev", name, args);
+        if (ret < 0)
+            return fault(p, d, "DPDK cannot make it", ret);
+    }
+    if (rte_eth_dev_get_port_by_name(name, &id) != 0) {
+        log_error("device %s: DPDK does not see %s; %s", p->name, name, hint(d));
+        return false;
+    }
+    p->dpdk[p->n_dpdk++] = id;
+    return true;
+}
+
+static uint16_t least(uint32_t a, uint32_t b)
+{
+    return (uint16_t)(a < b ? a : b);
+}
+
+/* Queues, as far as the device has them. */
+static void count_queues(struct port *p, uint16_t plan)
+{
+    p->queues = plan;
+    for (unsigned i = 0; i < p->n_dpdk; i++) {
+        struct rte_eth_dev_info info;
+        if (rte_eth_dev_info_get(p->dpdk[i], &info) != 0)
+            continue;
+        p->queues = least(p->queues, least(info.max_rx_queues, info.max_tx_queues));
+    }
+    if (p->queues == 0)
+        p->queues = 1;
+}
+
+static void deal_lanes(struct port *p, unsigned n_workers)
+{
+    p->n_lanes = 0;
+    for (unsigned i = 0; i < p->n_dpdk; i++)
+        for (uint16_t q = 0; q < p->queues && p->n_lanes < PORT_LANES_MAX; q++) {
+            p->lane[p->n_lanes] = (struct port_lane){
+                .dpdk = p->dpdk[i], .queue = q, .worker = (uint16_t)(p->n_lanes % n_workers)};
+            p->n_lanes++;
+        }
+}
+
+bool port_open(struct port *p, const struct config_device *d, unsigned index, unsigned n_workers)
+{
+    *p = (struct port){.driver = d->driver, .mtu = d->iface.mtu, .vlan = d->iface.vlan};
+    snprintf(p->name, sizeof(p->name), "%s", d->iface.name);
+    if (d->interface)
+        snprintf(p->interface, sizeof(p->interface), "%s", d->interface);
+    else if (d->driver == CONFIG_DRIVER_TAP)
+        snprintf(p->interface, sizeof(p->interface), "%s", d->iface.name);
+    if (device_borrows(d) && !borrow(p))
+        return false;
+    struct device_plan plan = device_plan(d, n_workers);
+    for (unsigned i = 0; i < plan.n_dpdk; i++)
+        if (!plug(p, d, index, plan, i))
+            return false;
+    count_queues(p, plan.queues);
+    deal_lanes(p, n_workers);
+    return true;
+}
+
+uint32_t port_room(const struct port *p, const struct config_device *d)
+{
+    struct rte_eth_dev_info info;
+    uint32_t room = device_room(d);
+    if (rte_eth_dev_info_get(p->dpdk[0], &info) == 0 &&
+        info.rx_offload_capa & RTE_ETH_RX_OFFLOAD_SCATTER)
+        return least(room, RTE_MBUF_DEFAULT_DATAROOM);
+    return room;
+}
+
+/* ---- starting ---- */
+
+static uint64_t rx_offloads(const struct rte_eth_dev_info *info, bool scatter)
+{
+    uint64_t want = RTE_ETH_RX_OFFLOAD_CHECKSUM | RTE_ETH_RX_OFFLOAD_RSS_HASH;
+    if (scatter)
+        want |= RTE_ETH_RX_OFFLOAD_SCATTER;
+    return want & info->rx_offload_capa;
+}
+
+static uint64_t tx_offloads(const struct rte_eth_dev_info *info, bool vlan)
+{
+    uint64_t want = RTE_ETH_TX_OFFLOAD_IPV4_CKSUM | RTE_ETH_TX_OFFLOAD_UDP_CKSUM |
+                    RTE_ETH_TX_OFFLOAD_TCP_CKSUM | RTE_ETH_TX_OFFLOAD_SCTP_CKSUM |
+                    RTE_ETH_TX_OFFLOAD_MULTI_SEGS;
+    if (info->tx_offload_capa & RTE_ETH_TX_OFFLOAD_MULTI_SEGS)
+        want |= RTE_ETH_TX_OFFLOAD_TCP_TSO;
+    if (vlan)
+        want |= RTE_ETH_TX_OFFLOAD_VLAN_INSERT;
+    return want & info->tx_offload_capa;
+}
+
+static uint32_t iface_offloads(uint64_t tx)
+{
+    static const struct {
+        uint64_t dpdk;
+        uint32_t ours;
+    } table[] = {
+        {RTE_ETH_TX_OFFLOAD_IPV4_CKSUM, IFACE_TX_IP_CSUM},
+        {RTE_ETH_TX_OFFLOAD_UDP_CKSUM, IFACE_TX_UDP_CSUM},
+        {RTE_ETH_TX_OFFLOAD_TCP_CKSUM, IFACE_TX_TCP_CSUM},
+        {RTE_ETH_TX_OFFLOAD_SCTP_CKSUM, IFACE_TX_SCTP_CSUM},
+        {RTE_ETH_TX_OFFLOAD_MULTI_SEGS, IFACE_TX_MULTI_SEGS},
+        {RTE_ETH_TX_OFFLOAD_TCP_TSO, IFACE_TX_TSO},
+        {RTE_ETH_TX_OFFLOAD_VLAN_INSERT, IFACE_TX_VLAN},
+    };
+    uint32_t ours = 0;
+    for (unsigned i = 0; i < RTE_DIM(table); i++)
+        if (tx & table[i].dpdk)
+            ours |= table[i].ours;
+    return ours;
+}
+
+/* What of the tuple a device may hash: as steer_hash does. */
+#define RSS_TYPES                                                                          \
+    (RTE_ETH_RSS_IPV4 | RTE_ETH_RSS_FRAG_IPV4 | RTE_ETH_RSS_NONFRAG_IPV4_TCP |             \
+     RTE_ETH_RSS_NONFRAG_IPV4_UDP | RTE_ETH_RSS_NONFRAG_IPV4_OTHER | RTE_ETH_RSS_IPV6 |    \
+     RTE_ETH_RSS_FRAG_IPV6 | RTE_ETH_RSS_NONFRAG_IPV6_TCP | RTE_ETH_RSS_NONFRAG_IPV6_UDP | \
+     RTE_ETH_RSS_NONFRAG_IPV6_OTHER | RTE_ETH_RSS_IPV6_EX | RTE_ETH_RSS_IPV6_TCP_EX |      \
+     RTE_ETH_RSS_IPV6_UDP_EX)
+
+/* Can the device be told how to spread, so that steer_owner agrees with it? */
+static bool can_spread(const struct rte_eth_dev_info *info, uint16_t queues)
+{
+    return queues > 1 && info->reta_size > 0 && info->hash_key_size <= STEER_KEY_BYTES &&
+           info->flow_type_rss_offloads & RSS_TYPES;
+}
+
+/* The device's table of slots: as steer's, so that a packet arrives where it belongs. */
+static int program_reta(uint16_t dpdk, uint16_t size, uint16_t queues, const struct steer *steer)
+{
+    struct rte_eth_rss_reta_entry64 reta[RTE_ETH_RSS_RETA_SIZE_512 / RTE_ETH_RETA_GROUP_SIZE];
+    if (size > RTE_ETH_RSS_RETA_SIZE_512)
+        return -ENOTSUP;
+    memset(reta, 0, sizeof(reta));
+    for (uint16_t i = 0; i < size; i++) {
+        struct rte_eth_rss_reta_entry64 *e = &reta[i / RTE_ETH_RETA_GROUP_SIZE];
+        e->mask |= UINT64_C(1) << (i % RTE_ETH_RETA_GROUP_SIZE);
+        e->reta[i % RTE_ETH_RETA_GROUP_SIZE] = (uint16_t)(steer_worker(steer, i) % queues);
+    }
+    return rte_eth_dev_rss_reta_update(dpdk, reta, size);
+}
+
+static uint16_t descriptors(uint16_t configured, uint16_t drivers)
+{
+    if (configured)
+        return configured;
+    return drivers ? drivers : DEFAULT_DESCRIPTORS;
+}
+
+static int setup_queues(const struct port *p, const struct config_device *d, uint16_t dpdk,
+                        const struct rte_eth_dev_info *info, struct mbuf_pool *const *pool)
+{
+    uint16_t n_rx = descriptors(d->rx_descriptors, info->default_rxportconf.ring_size);
+    uint16_t n_tx = descriptors(d->tx_descriptors, info->default_txportconf.ring_size);
+    int ret = rte_eth_dev_adjust_nb_rx_tx_desc(dpdk, &n_rx, &n_tx);
+    for (unsigned i = 0; ret == 0 && i < p->n_lanes; i++) {
+        const struct port_lane *l = &p->lane[i];
+        if (l->dpdk != dpdk)
+            continue;
+        const struct mbuf_pool *mp = pool[l->worker];
+        ret = rte_eth_rx_queue_setup(dpdk, l->queue, n_rx, (unsigned)mp->numa, NULL, mp->packets);
+        if (ret == 0)
+            ret = rte_eth_tx_queue_setup(dpdk, l->queue, n_tx, (unsigned)mp->numa, NULL);
+    }
+    return ret;
+}
+
+/* A device that cannot be told our address has to take every frame. */
+static bool set_address(struct port *p, const struct config_device *d, uint16_t dpdk)
+{
+    if (!d->mac_set || p->driver == CONFIG_DRIVER_TAP)
+        return true;
+    struct rte_ether_addr mac;
+    memcpy(mac.addr_bytes, d->iface.mac.b, sizeof(mac.addr_bytes));
+    /* A borrowed interface's address is the kernel's to keep. */
+    if (!device_borrows(d) && rte_eth_dev_default_mac_addr_set(dpdk, &mac) == 0)
+        return true;
+    int ret = rte_eth_promiscuous_enable(dpdk);
+    if (ret == 0 || ret == -ENOTSUP)
+        return true;
+    return fault(p, d, "it takes neither another MAC address nor promiscuous mode", ret);
+}
+
+/* Neighbour discovery is multicast: every group of ours, so simply all. */
+static bool set_filters(const struct port *p, const struct config_device *d, uint16_t dpdk)
+{
+    if (d->promiscuous) {
+        int ret = rte_eth_promiscuous_enable(dpdk);
+        if (ret < 0 && ret != -ENOTSUP)
+            return fault(p, d, "promiscuous mode", ret);
+    }
+    if (rte_eth_allmulticast_enable(dpdk) == 0 || rte_eth_promiscuous_enable(dpdk) == 0)
+        return true;
+    log_info("device %s: neither multicast nor promiscuous mode can be set; IPv6 neighbours may "
+             "not find it",
+             p->name);
+    return true;
+}
+
+static bool set_mtu(const struct port *p, const struct config_device *d, uint16_t dpdk,
+                    const struct rte_eth_dev_info *info)
+{
+    int ret = rte_eth_dev_set_mtu(dpdk, p->mtu);
+    if (ret == 0 || ret == -ENOTSUP)
+        return true;
+    log_error("device %s: MTU %u: %s; the driver takes %u to %u", p->name, p->mtu,
+              rte_strerror(-ret), info->min_mtu, info->max_mtu);
+    (void)d;
+    return false;
+}
+
+static bool configure(struct port *p, const struct config_device *d, uint16_t dpdk,
+                      const struct rte_eth_dev_info *info, bool scatter)
+{
+    uint8_t key[STEER_KEY_BYTES];
+    struct rte_eth_conf conf = {
+        .rxmode = {.mtu = p->mtu, .offloads = rx_offloads(info, scatter)},
+        .txmode = {.offloads = tx_offloads(info, p->vlan != 0)},
+    };
+    if (p->mtu < info->min_mtu || p->mtu > info->max_mtu) {
+        log_error("device %s (%s): MTU %u is outside the driver's %u..%u", p->name,
+                  config_driver_name(d->driver), p->mtu, info->min_mtu, info->max_mtu);
+        return false;
+    }
+    if (p->rss) {
+        steer_key(key);
+        conf.rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
+        conf.rx_adv_conf.rss_conf = (struct rte_eth_rss_conf){
+            .rss_key = info->hash_key_size ? key : NULL,
+            .rss_key_len = info->hash_key_size,
+            .rss_hf = info->flow_type_rss_offloads & RSS_TYPES,
+        };
+    } else {
+        conf.rxmode.offloads &= ~RTE_ETH_RX_OFFLOAD_RSS_HASH;
+    }
+    int ret = rte_eth_dev_configure(dpdk, p->queues, p->queues, &conf);
+    if (ret < 0)
+        return fault(p, d, "configuring it", ret);
+    p->rx_offloads = conf.rxmode.offloads;
+    p->offload = iface_offloads(conf.txmode.offloads);
+    return true;
+}
+
+static bool start_one(struct port *p, const struct config_device *d, uint16_t dpdk,
+                      const struct steer *steer, struct mbuf_pool *const *pool)
+{
+    struct rte_eth_dev_info info;
+    int ret = rte_eth_dev_info_get(dpdk, &info);
+    if (ret < 0)
+        return fault(p, d, "asking what it can do", ret);
+    p->rss = can_spread(&info, p->queues);
+    bool scatter = device_room(d) > pool[0]->pkt.room;
+    if (!configure(p, d, dpdk, &info, scatter) || !set_mtu(p, d, dpdk, &info))
+        return false;
+    ret = setup_queues(p, d, dpdk, &info, pool);
+    if (ret < 0)
+        return fault(p, d, "setting up its queues", ret);
+    ret = rte_eth_dev_start(dpdk);
+    if (ret < 0)
+        return fault(p, d, "starting it", ret);
+    p->started = true;
+    if (p->rss && program_reta(dpdk, info.reta_size, p->queues, steer) < 0) {
+        p->rss = false;
+        log_info("device %s: its redirection table cannot be set; workers sort in software",
+                 p->name);
+    }
+    return set_address(p, d, dpdk) && set_filters(p, d, dpdk);
+}
+
+/* The kernel's end of a TAP, and of virtio_user over /dev/vhost-net, has the address that DPDK
+ * reports: ours has to differ. */
+static bool shares_address(const struct config_device *d)
+{
+    return d->driver == CONFIG_DRIVER_TAP ||
+           (d->driver == CONFIG_DRIVER_VIRTIO_USER && d->path && strncmp(d->path, "/dev/", 5) == 0);
+}
+
+static void choose_address(struct port *p, const struct config_device *d)
+{
+    struct rte_ether_addr mac;
+    if (d->mac_set) {
+        p->mac = d->iface.mac;
+        return;
+    }
+    rte_eth_macaddr_get(p->dpdk[0], &mac);
+    memcpy(p->mac.b, mac.addr_bytes, sizeof(p->mac.b));
+    if (shares_address(d)) {
+        p->mac.b[0] = (uint8_t)((p->mac.b[0] | 2u) & ~1u); /* locally administered, unicast */
+        p->mac.b[5] ^= 1;
+    }
+}
+
+static void describe(const struct port *p, const struct config_device *d)
+{
+    char mac[MAC_ADDR_TEXT];
+    mac_format(&p->mac, mac);
+    log_info("device %s: %s, MAC %s, MTU %u, %u queue%s%s", p->name, config_driver_name(d->driver),
+             mac, p->mtu, p->n_lanes, p->n_lanes == 1 ? "" : "s",
+             p->rss ? ", spread by the device" : "");
+}
+
+bool port_start(struct port *p, const struct config_device *d, const struct steer *steer,
+                struct mbuf_pool *const *pool)
+{
+    for (unsigned i = 0; i < p->n_dpdk; i++)
+        if (!start_one(p, d, p->dpdk[i], steer, pool))
+            return false;
+    choose_address(p, d);
+    int numa = rte_eth_dev_socket_id(p->dpdk[0]);
+    p->numa = (uint16_t)(numa > 0 ? numa : 0);
+    describe(p, d);
+    return true;
+}
+
+void port_close(struct port *p)
+{
+    for (unsigned i = 0; i < p->n_dpdk; i++) {
+        rte_eth_dev_stop(p->dpdk[i]);
+        rte_eth_dev_close(p->dpdk[i]);
+    }
+    p->n_dpdk = 0;
+    p->n_lanes = 0;
+    p->started = false;
+}
+
+const struct port_lane *port_tx_lane(const struct port *p, unsigned worker)
+{
+    assert(p->n_lanes > 0 && "an open port has a lane");
+    return &p->lane[worker % p->n_lanes];
+}
+
+struct iface_config port_iface(const struct port *p, const struct config_device *d)
+{
+    struct iface_config c = d->iface;
+    c.mac = p->mac;
+    c.offload = p->offload;
+    return c;
+}

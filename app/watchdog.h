@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef MILLRACE_APP_WATCHDOG_H
+#define MILLRACE_APP_WATCHDOG_H
+
+/*
+ * Watches the workers' heartbeat, their count of turns. One that has not moved for limit is stuck:
+ * said once in the log, and once more when it moves again. Written by the control thread, read by
+ * any.
+ */
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "stack/stack.h"
+
+struct watchdog {
+    uint64_t turns; /* as last seen */
+    tick_t moved;   /* when they last changed */
+    _Atomic tick_t stalled;
+    _Atomic bool stuck;
+};
+
+/* Looks at one worker; limit 0: off. Returns whether it is in order. */
+bool watchdog_look(struct watchdog *d, unsigned worker, uint64_t turns, tick_t limit, tick_t now);
+
+#endif
