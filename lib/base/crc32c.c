@@ -94,6 +94,7 @@ static uint32_t crc32c_portable(uint32_t crc, const void *data, size_t len)
 
 #define FOLD_FROM_SSE42  128 /* bytes; below, the crc32 instruction alone is faster */
 #define FOLD_FROM_AVX512 256
+#define BLOCK_MASK       ((size_t)63)
 
 #define TARGET_SSE42  __attribute__((target("sse4.2,pclmul")))
 #define TARGET_AVX512 __attribute__((target("sse4.2,pclmul,avx512f,vpclmulqdq")))
@@ -145,9 +146,8 @@ TARGET_SSE42 static inline uint32_t reduce128(__m128i x)
     return (uint32_t)_mm_crc32_u64(c, (uint64_t)_mm_extract_epi64(x, 1));
 }
 
-/* len >= 64. *done: the bytes taken, a multiple of 64. */
-TARGET_SSE42 static inline uint32_t crc_by_folding(uint32_t crc, const uint8_t *p, size_t len,
-                                                   size_t *done)
+/* Takes whole blocks of 64 bytes, as many as there are; at least one. */
+TARGET_SSE42 static inline uint32_t crc_by_folding(uint32_t crc, const uint8_t *p, size_t len)
 {
     const __m128i k512 = pair128(FOLD_512);
     const __m128i k128 = pair128(FOLD_128);
@@ -162,7 +162,6 @@ TARGET_SSE42 static inline uint32_t crc_by_folding(uint32_t crc, const uint8_t *
         x2 = fold128(x2, k512, load128(p + at + 32));
         x3 = fold128(x3, k512, load128(p + at + 48));
     }
-    *done = at;
     x1 = fold128(x0, k128, x1);
     x2 = fold128(x1, k128, x2);
     return reduce128(fold128(x2, k128, x3));
@@ -170,11 +169,14 @@ TARGET_SSE42 static inline uint32_t crc_by_folding(uint32_t crc, const uint8_t *
 
 TARGET_SSE42 static uint32_t crc32c_sse42(uint32_t crc, const void *data, size_t len)
 {
-    size_t done = 0;
+    const uint8_t *p = data;
     crc = ~crc;
-    if (len >= FOLD_FROM_SSE42)
-        crc = crc_by_folding(crc, data, len, &done);
-    return ~crc_by_words(crc, (const uint8_t *)data + done, len - done);
+    if (len >= FOLD_FROM_SSE42) {
+        crc = crc_by_folding(crc, p, len);
+        p += len & ~BLOCK_MASK;
+        len &= BLOCK_MASK;
+    }
+    return ~crc_by_words(crc, p, len);
 }
 
 TARGET_AVX512 static inline __m512i load512(const uint8_t *p)
@@ -203,9 +205,8 @@ TARGET_AVX512 static inline uint32_t reduce512(__m512i x)
     return reduce128(fold128(_mm512_castsi512_si128(x), pair128(FOLD_384), x1));
 }
 
-/* len >= 256. *done: the bytes taken, a multiple of 64. */
-TARGET_AVX512 static inline uint32_t crc_by_wide_folding(uint32_t crc, const uint8_t *p, size_t len,
-                                                         size_t *done)
+/* The same, four blocks at least. */
+TARGET_AVX512 static inline uint32_t crc_by_wide_folding(uint32_t crc, const uint8_t *p, size_t len)
 {
     const __m512i k2048 = pair512(FOLD_2048);
     const __m512i k512 = pair512(FOLD_512);
@@ -226,19 +227,16 @@ TARGET_AVX512 static inline uint32_t crc_by_wide_folding(uint32_t crc, const uin
     x3 = fold512(x2, k512, x3);
     for (; len - at >= 64; at += 64)
         x3 = fold512(x3, k512, load512(p + at));
-    *done = at;
     return reduce512(x3);
 }
 
 TARGET_AVX512 static uint32_t crc32c_avx512(uint32_t crc, const void *data, size_t len)
 {
-    size_t done = 0;
-    crc = ~crc;
-    if (len >= FOLD_FROM_AVX512)
-        crc = crc_by_wide_folding(crc, data, len, &done);
-    else if (len >= FOLD_FROM_SSE42)
-        crc = crc_by_folding(crc, data, len, &done);
-    return ~crc_by_words(crc, (const uint8_t *)data + done, len - done);
+    if (len < FOLD_FROM_AVX512)
+        return crc32c_sse42(crc, data, len);
+    const uint8_t *p = data;
+    crc = crc_by_wide_folding(~crc, p, len);
+    return ~crc_by_words(crc, p + (len & ~BLOCK_MASK), len & BLOCK_MASK);
 }
 
 #endif
@@ -263,10 +261,12 @@ crc32c_fn crc32c_get(enum crc32c_kind kind)
 
 crc32c_fn crc32c_select(void)
 {
-    crc32c_fn best = NULL;
-    for (int kind = CRC32C_KINDS; !best;)
-        best = crc32c_get((enum crc32c_kind)-- kind);
-    return best;
+    for (int kind = CRC32C_KINDS - 1; kind > CRC32C_PORTABLE; kind--) {
+        crc32c_fn fn = crc32c_get((enum crc32c_kind)kind);
+        if (fn)
+            return fn;
+    }
+    return crc32c_portable;
 }
 
 /* a * b mod P. */

@@ -23,8 +23,7 @@ struct ring {
     struct mem *mem;
 };
 
-/* capacity <= max <= 2^31; both are rounded up to powers of two. False: no memory; ring_fini is
- * then harmless. */
+/* capacity <= max <= 2^31, both rounded up to powers of two. False: no memory. */
 bool ring_init(struct ring *r, struct mem *mem, uint32_t capacity, uint32_t max);
 /* Members are the caller's to free first. Harmless on a zeroed ring, and twice. */
 void ring_fini(struct ring *r);

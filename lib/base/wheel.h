@@ -48,14 +48,13 @@ struct timer {
  * before all of the next level's, and no level wraps around.
  */
 struct wheel {
-    tick_t now; /* newest that wheel_expire was given */
-    tick_t
-        base; /* no timer in a slot is due before it. now, except while wheel_expire is working */
+    tick_t now;  /* newest that wheel_expire was given */
+    tick_t base; /* no later than any timer in a slot; is now, but while wheel_expire works */
     bool expiring;
     uint32_t levels;                 /* a bit for each level that holds timers */
     uint64_t occupied[WHEEL_LEVELS]; /* a bit for each slot that holds timers */
-    tick_t earliest[WHEEL_LEVELS]
-                   [WHEEL_SLOTS]; /* of an occupied slot: no timer there is due before it */
+    /* Of an occupied slot: a time in it, no later than any of its timers. */
+    tick_t earliest[WHEEL_LEVELS][WHEEL_SLOTS];
     struct list slot[WHEEL_LEVELS][WHEEL_SLOTS];
     struct list overdue;
     uint64_t armed; /* timers in the wheel */
