@@ -61,7 +61,7 @@ struct counters {
 };
 
 /* A worker publishes all of it as one record (ctl/record.h). */
-#define COUNTERS_WORDS (COUNTER_END + DROP_END)
+#define COUNTERS_WORDS ((unsigned)COUNTER_END + (unsigned)DROP_END)
 _Static_assert(sizeof(struct counters) == COUNTERS_WORDS * sizeof(uint64_t),
                "counters are an array of words");
 
