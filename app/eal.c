@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <dirent.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <mntent.h>
@@ -62,6 +63,42 @@ void eal_log(enum config_log_level level)
         [CONFIG_LOG_DEBUG] = RTE_LOG_INFO,
     };
     rte_log_set_global_level(levels[level]);
+}
+
+/*
+ * libxdp and libbpf, which the AF_XDP driver brings along, write to standard error by themselves.
+ * We do not link them, so their switch is looked up where they are loaded.
+ */
+enum { XDP_WARN, XDP_INFO, XDP_DEBUG };
+
+__attribute__((format(printf, 2, 0))) static int xdp_print(int level, const char *format,
+                                                           va_list args)
+{
+    char text[512];
+    if (level != XDP_DEBUG && log_enabled(CONFIG_LOG_DEBUG)) {
+        vsnprintf(text, sizeof(text), format, args);
+        log_debug("%s", text);
+    }
+    return 0;
+}
+
+static void xdp_log_attach(void)
+{
+    static const struct {
+        const char *library;
+        const char *function;
+    } switches[] = {{"libbpf.so.1", "libbpf_set_print"},
+                    {"libbpf.so.0", "libbpf_set_print"},
+                    {"libxdp.so.1", "libxdp_set_print"}};
+    for (unsigned i = 0; i < sizeof(switches) / sizeof(switches[0]); i++) {
+        void *library = dlopen(switches[i].library, RTLD_LAZY | RTLD_NOLOAD);
+        void *found = library ? dlsym(library, switches[i].function) : NULL;
+        void *(*set_print)(int (*)(int, const char *, va_list));
+        if (!found)
+            continue;
+        memcpy(&set_print, &found, sizeof(set_print)); /* POSIX dlsym: an object's pointer */
+        set_print(xdp_print);
+    }
 }
 
 /* DPDK keeps the stream for the life of the process: it logs as late as in its destructors. */
@@ -325,6 +362,8 @@ bool eal_start(const struct config *c, uint32_t megabytes, enum eal_memory *memo
     add_lcores(a, c);
     add_devices(a, c);
     add_memory(a, c, megabytes, *memory);
+    /* Otherwise it warns of a socket of an old kind, which nobody misses. */
+    arg_add(a, "--log-level=lib.telemetry:error");
     if (c->memory.eal_args)
         add_split(a, c->memory.eal_args);
     if (a->full) {
@@ -332,10 +371,12 @@ bool eal_start(const struct config *c, uint32_t megabytes, enum eal_memory *memo
         return false;
     }
     log_attach(c->log.level);
-    if (rte_eal_init(a->n, a->arg) >= 0)
-        return true;
-    explain_failure(c, a);
-    return false;
+    if (rte_eal_init(a->n, a->arg) < 0) {
+        explain_failure(c, a);
+        return false;
+    }
+    xdp_log_attach();
+    return true;
 }
 
 void eal_stop(void)

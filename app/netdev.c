@@ -63,3 +63,9 @@ bool netdev_up(const char *interface)
     r.ifr_flags |= IFF_UP;
     return request(interface, SIOCSIFFLAGS, &r) == 0;
 }
+
+bool netdev_promiscuous(const char *interface)
+{
+    struct ifreq r = {.ifr_flags = 0};
+    return request(interface, SIOCGIFFLAGS, &r) == 0 && r.ifr_flags & IFF_PROMISC;
+}

@@ -13,4 +13,7 @@ unsigned netdev_queues(const char *interface, unsigned *combined);
 /* Sets it up if it is down. False: errno says why. */
 bool netdev_up(const char *interface);
 
+/* Whether it takes every frame already. */
+bool netdev_promiscuous(const char *interface);
+
 #endif

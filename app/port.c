@@ -10,12 +10,12 @@
 #include <rte_dev.h>
 #include <rte_errno.h>
 #include <rte_ethdev.h>
+#include <rte_log.h>
 
 #include "app/log.h"
 #include "app/netdev.h"
 
 #define DEFAULT_DESCRIPTORS 1024
-#define LINK_WAIT_MS        0
 
 /* ---- finding ---- */
 
@@ -46,14 +46,27 @@ static bool fault(const struct port *p, const struct config_device *d, const cha
 }
 
 /* Interfaces of the kernel are ours for as long as we run; they have to be there and up. */
-static bool borrow(const struct port *p)
+static bool borrow(struct port *p)
 {
+    p->was_promiscuous = netdev_promiscuous(p->interface);
     if (netdev_up(p->interface))
         return true;
     log_error("device %s: interface '%s': %s; type: ip link set %s up, in the network namespace "
               "that millrace runs in",
               p->name, p->interface, strerror(errno), p->interface);
     return false;
+}
+
+/* The TAP driver calls it an error that a kernel has no multiq qdisc, which only rte_flow needs. */
+static int hotplug(const struct config_device *d, const char *name, const char *args)
+{
+    bool quiet = d->driver == CONFIG_DRIVER_TAP && !log_enabled(CONFIG_LOG_DEBUG);
+    if (quiet)
+        rte_log_set_level_pattern("pmd.net.tap", RTE_LOG_CRIT);
+    int ret = rte_eal_hotplug_add("vdev", name, args);
+    if (quiet)
+        rte_log_set_level_pattern("pmd.net.tap", RTE_LOG_NOTICE);
+    return ret;
 }
 
 static bool plug(struct port *p, const struct config_device *d, unsigned index,
@@ -66,11 +79,9 @@ static bool plug(struct port *p, const struct config_device *d, unsigned index,
         log_error("device %s: its args are too long", p->name);
         return false;
     }
-    if (d->driver != CONFIG_DRIVER_PCI) {
-        int ret = rte_eal_hotplug_add("vdev", name, args);
-        if (ret < 0)
-            return fault(p, d, "DPDK cannot make it", ret);
-    }
+    int ret = d->driver == CONFIG_DRIVER_PCI ? 0 : hotplug(d, name, args);
+    if (ret < 0)
+        return fault(p, d, "DPDK cannot make it", ret);
     if (rte_eth_dev_get_port_by_name(name, &id) != 0) {
         log_error("device %s: DPDK does not see %s; %s", p->name, name, hint(d));
         return false;
@@ -329,7 +340,6 @@ static bool start_one(struct port *p, const struct config_device *d, uint16_t dp
     ret = rte_eth_dev_start(dpdk);
     if (ret < 0)
         return fault(p, d, "starting it", ret);
-    p->started = true;
     if (p->rss && program_reta(dpdk, info.reta_size, p->queues, steer) < 0) {
         p->rss = false;
         log_info("device %s: its redirection table cannot be set; workers sort in software",
@@ -386,12 +396,13 @@ bool port_start(struct port *p, const struct config_device *d, const struct stee
 void port_close(struct port *p)
 {
     for (unsigned i = 0; i < p->n_dpdk; i++) {
+        if (!p->was_promiscuous)
+            rte_eth_promiscuous_disable(p->dpdk[i]); /* a borrowed interface outlives us */
         rte_eth_dev_stop(p->dpdk[i]);
         rte_eth_dev_close(p->dpdk[i]);
     }
     p->n_dpdk = 0;
     p->n_lanes = 0;
-    p->started = false;
 }
 
 const struct port_lane *port_tx_lane(const struct port *p, unsigned worker)

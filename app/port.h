@@ -43,7 +43,7 @@ struct port {
     uint32_t offload;     /* transmit: enum iface_offload */
     uint64_t rx_offloads; /* DPDK's, as configured */
     bool rss;
-    bool started;
+    bool was_promiscuous; /* a borrowed interface, before us */
 };
 
 /*
