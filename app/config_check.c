@@ -94,16 +94,26 @@ static const char *shared(const struct config_device *a, const struct config_dev
     if (same(a->interface, b->interface))
         return "interface";
     /* One memif socket carries many interfaces, told apart by id; /dev/vhost-net is for all. */
-    if (same(a->path, b->path) && strcmp(a->path, "/dev/vhost-net"))
-        return a->driver == CONFIG_DRIVER_MEMIF && b->driver == CONFIG_DRIVER_MEMIF
-                   ? (a->memif_id == b->memif_id ? "id" : NULL)
-                   : "path";
+    bool memif = a->driver == CONFIG_DRIVER_MEMIF && b->driver == CONFIG_DRIVER_MEMIF;
+    if (same(a->path, b->path) && strcmp(a->path, "/dev/vhost-net") != 0 &&
+        (!memif || a->memif_id == b->memif_id))
+        return memif ? "id" : "path";
     return same(a->tx_file, b->tx_file) ? "tx-file" : NULL;
+}
+
+/* A process is one side of a memif socket. */
+static bool both_sides(const struct config_device *a, const struct config_device *b)
+{
+    return a->driver == CONFIG_DRIVER_MEMIF && b->driver == CONFIG_DRIVER_MEMIF &&
+           same(a->path, b->path) && a->memif_server != b->memif_server;
 }
 
 static void check_devices_apart(const struct config *c, unsigned n, struct config_faults *f)
 {
     for (unsigned other = 0; other < n; other++) {
+        if (both_sides(&c->device[n], &c->device[other]))
+            config_fault(f, DEVICE(n, "role", -1), "not that of devices[%u] on the same socket",
+                         other);
         const char *key = shared(&c->device[n], &c->device[other]);
         if (key)
             config_fault(f, DEVICE(n, key, -1), "the same as that of devices[%u]", other);

@@ -207,21 +207,23 @@ START_TEST(every_driver_has_its_keys)
                        "- {name: d, driver: tap, interface: mill0}\n"
                        "- {name: e, driver: virtio_user, path: /dev/vhost-net}\n"
                        "- {name: f, driver: virtio_user, path: /dev/vhost-net}\n"
-                       "- {name: g, driver: memif, path: /m, role: server, id: 7}\n"
+                       "- {name: g, driver: memif, path: /m, role: client, id: 7}\n"
                        "- {name: h, driver: memif, path: /m, id: 8}\n"
+                       "- {name: m, driver: memif, path: /n, id: 8, role: server}\n"
                        "- {name: i, driver: ring}\n"
                        "- {name: j, driver: null}\n"
                        "- {name: k, driver: pcap, rx-file: in}\n"
                        "- {name: l, driver: pcap, rx-file: in, tx-file: out}\n");
-    ck_assert_uint_eq(c->n_devices, 12);
+    ck_assert_uint_eq(c->n_devices, 13);
     ck_assert_str_eq(c->device[0].interface, "eth0");
     ck_assert_str_eq(c->device[2].interface, "c");
     ck_assert_str_eq(c->device[3].interface, "mill0");
-    ck_assert(c->device[6].memif_server && !c->device[7].memif_server);
+    ck_assert(!c->device[6].memif_server && !c->device[7].memif_server);
+    ck_assert(c->device[8].memif_server);
     ck_assert_uint_eq(c->device[6].memif_id, 7);
-    ck_assert_int_eq(c->device[9].driver, CONFIG_DRIVER_NULL);
-    ck_assert_str_eq(config_driver_name(c->device[9].driver), "null");
-    ck_assert_str_eq(c->device[11].tx_file, "out");
+    ck_assert_int_eq(c->device[10].driver, CONFIG_DRIVER_NULL);
+    ck_assert_str_eq(config_driver_name(c->device[10].driver), "null");
+    ck_assert_str_eq(c->device[12].tx_file, "out");
     config_free(c);
 }
 END_TEST
@@ -492,6 +494,9 @@ START_TEST(refuses_devices_that_collide)
          "f:3: devices[1].pci: the same as that of devices[0]\n"},
         {"devices:\n- {name: a, driver: memif, path: /m}\n- {name: b, driver: memif, path: /m}\n",
          "f:3: devices[1].id: the same as that of devices[0]\n"},
+        {"devices:\n- {name: a, driver: memif, path: /m, role: server}\n"
+         "- {name: b, driver: memif, path: /m, id: 1}\n",
+         "f:3: devices[1].role: not that of devices[0] on the same socket\n"},
         {"devices:\n- {name: a, driver: virtio_user, path: /v}\n"
          "- {name: b, driver: virtio_user, path: /v}\n",
          "f:3: devices[1].path: the same as that of devices[0]\n"},
