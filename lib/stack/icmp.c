@@ -54,12 +54,12 @@ static bool is_ours(const struct stack *s, const struct ipv4_hdr *q, const uint8
 void icmp_too_big(struct ip_rx *rx, const struct ip_addr *dst, uint32_t mtu, tick_t now)
 {
     struct stack *s = rx->iface->stack;
-    enum pmtu_outcome o = pmtu_lower(s->pmtu, dst, mtu, rx->iface->cfg.mtu, now);
-    if (o == PMTU_REFUSED) {
+    if (!rx->v4 && mtu < PMTU_FLOOR6) { /* RFC 8201 4 */
         stack_drop(s, rx->p, DROP_ICMP_MTU);
         return;
     }
-    if (o == PMTU_LOWERED)
+    uint16_t most = mtu > UINT16_MAX ? UINT16_MAX : (uint16_t)mtu;
+    if (pmtu_lower(s->pmtu, dst, most, now))
         counter_add(s->counters, COUNTER_PMTU_LOWERED, 1);
     pkt_free(rx->p);
 }
