@@ -103,7 +103,6 @@ static bool hand_off(const struct ip_rx *rx)
     ether_emit(&eth, hdr);
     p->flags |= PKT_RX_VLAN;
     p->vlan = rx->iface->cfg.vlan;
-    counter_add(s->counters, COUNTER_WRONG_WORKER, 1);
     s->env.handoff(s->env.ctx, owner, p);
     return true;
 }
