@@ -69,17 +69,23 @@ static handler *handler_of(const struct route *r, const char *method)
     return strcmp(method, "DELETE") == 0 ? r->delete : NULL;
 }
 
+/* Is name one of the words of list? */
+static bool is_word(const char *list, const char *name)
+{
+    size_t len = strlen(name);
+    while (*list) {
+        size_t n = strcspn(list, " ");
+        if (n == len && strncmp(list, name, n) == 0)
+            return true;
+        list += n + (list[n] == ' ');
+    }
+    return false;
+}
+
 static bool known_params(struct api_call *c, const struct route *r)
 {
     for (unsigned i = 0; i < c->n_params; i++) {
-        size_t len = strlen(c->param[i].name);
-        const char *at = r->params;
-        while (len > 0 && *at &&
-               !(strncmp(at, c->param[i].name, len) == 0 && (at[len] == ' ' || at[len] == '\0'))) {
-            at += strcspn(at, " ");
-            at += *at == ' ';
-        }
-        if (*at && len > 0)
+        if (is_word(r->params, c->param[i].name))
             continue;
         api_fail(c, 400, "unknown parameter '%.64s'; %s takes: %s", c->param[i].name, r->path,
                  *r->params ? r->params : "none");

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "app/show.h"
 
+#include <ctype.h>
 #include <stdbool.h>
 #include <string.h>
+#include <strings.h>
 
 #include "app/table.h"
 
@@ -81,9 +83,9 @@ static double busy_percent(const json_t *now, const json_t *before)
 
 void show_workers(const struct show *s)
 {
-    struct table *t = table_new(
-        s->before ? ">WORKER >CORE STATE IDLE >BUSY >RX/s >RX-BYTES/s >TX/s >TX-BYTES/s >DROPS/s"
-                  : ">WORKER >CORE STATE IDLE >BUSY >RX >RX-BYTES >TX >TX-BYTES >DROPS");
+    struct table *t =
+        table_new(s->before ? ">WORKER >CORE STATE IDLE >BUSY >RX/s >RX-B/s >TX/s >TX-B/s >DROPS/s"
+                            : ">WORKER >CORE STATE IDLE >BUSY >RX >RX-BYTES >TX >TX-BYTES >DROPS");
     size_t i;
     json_t *row;
     json_array_foreach(json_object_get(s->now, "workers"), i, row)
@@ -309,13 +311,25 @@ void show_version(const struct show *s)
 
 /* ---- the configuration, as YAML ---- */
 
-/* JSON's scalars and strings are YAML's; words go without quotes where nothing else could be meant.
- */
+/* Words that YAML reads as something else than themselves. */
+static bool is_yaml_word(const char *text)
+{
+    static const char *const words[] = {"null", "true", "false", "yes", "no",
+                                        "on",   "off",  "y",     "n"};
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+        if (strcasecmp(text, words[i]) == 0)
+            return true;
+    return false;
+}
+
+/* JSON's scalars are YAML's; a string goes without quotes where nothing else could be meant. */
 static void put_scalar(FILE *out, const json_t *value)
 {
-    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_/.-";
+    static const char plain[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_/.0123456789-";
     const char *text = json_string_value(value);
-    if (text && *text && strspn(text, plain) == strlen(text))
+    if (text && (isalpha((unsigned char)*text) || *text == '/') &&
+        strspn(text, plain) == strlen(text) && !is_yaml_word(text))
         fputs(text, out);
     else
         json_dumpf(value, out, JSON_ENCODE_ANY | JSON_COMPACT);

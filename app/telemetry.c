@@ -130,7 +130,7 @@ static int sum(const struct runtime *rt, const char *params, uint64_t total[COUN
     for (unsigned w = first; w <= last; w++) {
         if (!runtime_counters(rt, w, word))
             return -EAGAIN;
-        for (int i = 0; i < COUNTERS_WORDS; i++)
+        for (unsigned i = 0; i < COUNTERS_WORDS; i++)
             total[i] += word[i];
     }
     return 0;

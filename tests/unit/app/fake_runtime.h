@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef MILLRACE_TESTS_FAKE_RUNTIME_H
+#define MILLRACE_TESTS_FAKE_RUNTIME_H
+
+/*
+ * An appliance that is none: app/runtime.h answered from a struct that a test fills, and the log
+ * kept as text.
+ */
+
+#include "app/runtime.h"
+
+#define FAKE_WORKERS 4
+#define FAKE_PORTS   2
+#define FAKE_ROWS    2000
+
+struct runtime {
+    struct config config;
+    struct config_device device[FAKE_PORTS];
+    unsigned n_workers;
+    enum worker_state state[FAKE_WORKERS];
+    bool mute[FAKE_WORKERS]; /* does not answer requests */
+    bool torn[FAKE_WORKERS]; /* its record cannot be read */
+    uint64_t word[FAKE_WORKERS][COUNTERS_WORDS];
+    bool stopping;
+    bool link_up[FAKE_PORTS];
+    struct runtime_port_stats stats[FAKE_PORTS];
+
+    struct ctl_neighbour neighbour[FAKE_WORKERS][FAKE_ROWS];
+    unsigned n_neighbours[FAKE_WORKERS];
+    struct ctl_address address[FAKE_WORKERS][8];
+    unsigned n_addresses[FAKE_WORKERS];
+    struct ctl_path path[FAKE_WORKERS][8];
+    unsigned n_paths[FAKE_WORKERS];
+    unsigned requests; /* runtime_control calls */
+
+    const char *refuse_reload; /* lines; NULL: it works */
+    unsigned reloads;
+
+    const char *refuse_capture;
+    struct runtime_capture capture;
+    struct runtime_capture_options started; /* what runtime_capture_start was given */
+    char started_file[128];
+
+    char log[8192];
+};
+
+/* Two workers that run, two devices "wan0" and "lan.0-x", nothing counted. */
+void fake_init(struct runtime *rt);
+
+/* The one whose log log_line writes to; NULL: nowhere. */
+extern struct runtime *fake_logging;
+
+/* An address from text that is one. */
+struct ip_addr fake_ip(const char *text);
+
+/* Fills a row in worker's table. */
+void fake_neighbour(struct runtime *rt, unsigned worker, uint16_t iface, const char *addr,
+                    uint8_t mac, tick_t confirmed);
+
+#endif

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "app/show.h"
+
+#include <string.h>
+
+#include "support/unit.h"
+
+static char *text;
+static size_t len;
+
+static void teardown(void)
+{
+    free(text);
+    text = NULL;
+}
+
+/* What show prints of a reply, and of one that came some seconds after another. */
+static const char *later(show_function *show, const char *before, double seconds, const char *now)
+{
+    json_error_t at;
+    json_t *old = before ? json_loads(before, 0, &at) : NULL;
+    json_t *new = json_loads(now, 0, &at);
+    ck_assert_msg(new && (old || !before), "%s", at.text);
+    free(text);
+    FILE *out = open_memstream(&text, &len);
+    show(&(struct show){new, old, seconds, out});
+    fclose(out);
+    json_decref(old);
+    json_decref(new);
+    return text;
+}
+
+static const char *shown(show_function *show, const char *now)
+{
+    return later(show, NULL, 0, now);
+}
+
+/* No line is wider than a terminal. */
+static void expect_narrow(const char *lines)
+{
+    while (*lines) {
+        size_t n = strcspn(lines, "\n");
+        ck_assert_msg(n <= 80, "%zu columns: %.*s", n, (int)n, lines);
+        lines += n + (lines[n] == '\n');
+    }
+}
+
+#define WORKER(rx, busy)                                                                  \
+    "{\"workers\":[{\"worker\":11,\"core\":12,\"state\":\"starting\",\"idle\":\"sleep\"," \
+    "\"dropped\":" rx ",\"counters\":{\"rx_packets\":" rx ",\"rx_bytes\":" rx             \
+    ",\"tx_packets\":" rx ",\"tx_bytes\":" rx ",\"busy_cycles\":" busy ",\"idle_cycles\":750}}]}"
+
+START_TEST(workers_fit_a_line)
+{
+    expect_narrow(shown(show_workers, WORKER("123456789012", "250")));
+    ck_assert_ptr_nonnull(strstr(text, "25.0%"));
+    ck_assert_ptr_nonnull(strstr(text, "123G"));
+    expect_narrow(later(show_workers, WORKER("0", "0"), 1, WORKER("123456789012", "250")));
+}
+END_TEST
+
+START_TEST(rates_are_by_the_second)
+{
+    later(show_workers, WORKER("1000", "250"), 2, WORKER("6000", "250"));
+    ck_assert_ptr_nonnull(strstr(text, "RX/s"));
+    ck_assert_ptr_nonnull(strstr(text, " 2.5k"));
+    ck_assert_ptr_nonnull(strstr(text, " 0.0%"));
+    /* A restart in between counts from 0 again: no rate, and nothing negative. */
+    later(show_workers, WORKER("1000", "250"), 2, WORKER("10", "260"));
+    ck_assert_ptr_null(strstr(text, " -"));
+}
+END_TEST
+
+START_TEST(a_worker_without_counters_is_shown)
+{
+    shown(show_workers, "{\"workers\":[{\"worker\":0,\"core\":1,\"state\":\"stuck\"}]}");
+    ck_assert_ptr_nonnull(strstr(text, "stuck"));
+    ck_assert_str_eq(shown(show_workers, "{\"workers\":[]}"), "no workers\n");
+    ck_assert_str_eq(shown(show_workers, "{}"), "no workers\n");
+}
+END_TEST
+
+START_TEST(ports_show_link_and_loss)
+{
+    expect_narrow(shown(
+        show_ports,
+        "{\"ports\":[{\"device\":\"wan0\",\"driver\":\"af_packet\",\"mac\":\"02:00:00:00:00:01\","
+        "\"mtu\":1500,\"link\":{\"up\":true,\"mbps\":2500},\"rx_queues\":4,\"stats\":"
+        "{\"rx_packets\":5000000,\"tx_packets\":7,\"rx_missed\":1,\"rx_errors\":2,"
+        "\"rx_no_mbuf\":3,\"tx_errors\":4}},{\"device\":\"b\",\"link\":{\"up\":false}},"
+        "{\"device\":\"c\",\"link\":{\"up\":true,\"mbps\":0}}]}"));
+    ck_assert_str_eq(text, "DEVICE  DRIVER     MAC                 MTU  LINK     QUEUES    RX  TX  "
+                           "LOST\n"
+                           "wan0    af_packet  02:00:00:00:00:01  1500  up 2.5G       4  5.0M   7  "
+                           "  10\n"
+                           "b       -          -                     0  down          0     0   0  "
+                           "   0\n"
+                           "c       -          -                     0  up            0     0   0  "
+                           "   0\n");
+}
+END_TEST
+
+START_TEST(neighbours_show_age_and_gateways)
+{
+    expect_narrow(shown(
+        show_neighbours,
+        "{\"neighbours\":[{\"address\":\"10.0.0.1\",\"mac\":\"02:00:00:00:00:01\",\"device\":"
+        "\"wan0\",\"state\":\"reachable\",\"router\":true,\"queued\":0,\"confirmed_seconds\":61.2},"
+        "{\"address\":\"fe80::1\",\"mac\":null,\"device\":\"wan0\",\"state\":\"incomplete\","
+        "\"router\":false,\"queued\":16,\"confirmed_seconds\":null}]}"));
+    ck_assert_str_eq(text,
+                     "ADDRESS   MAC                DEVICE  STATE         CONFIRMED  WAITING\n"
+                     "10.0.0.1  02:00:00:00:00:01  wan0    reachable,gw       1m1s        0\n"
+                     "fe80::1   -                  wan0    incomplete        never       16\n");
+}
+END_TEST
+
+START_TEST(drops_say_what_they_mean)
+{
+    ck_assert_str_eq(shown(show_drops, "{\"total\":0,\"drops\":[]}"),
+                     "no packet has been dropped\n");
+    ck_assert_str_eq(shown(show_drops, "{\"drops\":[{\"reason\":\"udp_port\",\"text\":"
+                                       "\"no listener\",\"total\":1200}]}"),
+                     "REASON    DROPS  MEANING\n"
+                     "udp_port   1.2k  no listener\n");
+}
+END_TEST
+
+START_TEST(addresses_and_paths)
+{
+    ck_assert_str_eq(
+        shown(show_addresses,
+              "{\"addresses\":[{\"address\":\"10.0.0.1/24\",\"device\":\"wan0\",\"state\":"
+              "\"preferred\",\"link_local\":false}]}"),
+        "ADDRESS      DEVICE  STATE      ORIGIN\n"
+        "10.0.0.1/24  wan0    preferred  configured\n");
+    ck_assert_str_eq(shown(show_paths, "{\"paths\":[{\"remote\":\"192.0.2.9\",\"mtu\":1280,"
+                                       "\"expires_seconds\":599.7}]}"),
+                     "REMOTE      MTU  EXPIRES\n"
+                     "192.0.2.9  1280    10m0s\n");
+}
+END_TEST
+
+START_TEST(health_begins_with_the_verdict)
+{
+    shown(show_health, "{\"status\":\"failing\",\"uptime_seconds\":90,\"memory\":\"no hugepages\","
+                       "\"config_file\":\"f.yaml\",\"warnings\":[\"device a: no link\"],"
+                       "\"workers\":[{\"worker\":0,\"state\":\"stuck\",\"stalled_seconds\":1.5}]}");
+    ck_assert_str_eq(text, "failing, up 1m30s, no hugepages, configured by f.yaml\n"
+                           "warning: device a: no link\n"
+                           "WORKER  STATE  STALLED\n"
+                           "     0  stuck       2s\n");
+}
+END_TEST
+
+START_TEST(capture_says_how_far_it_is)
+{
+    ck_assert_ptr_nonnull(
+        strstr(shown(show_capture, "{\"capture\":{\"state\":\"off\",\"file\":null}}"),
+               "millracectl capture start"));
+    shown(show_capture,
+          "{\"capture\":{\"state\":\"failed\",\"worker\":1,\"file\":\"/x/a.pcapng\",\"max_bytes\":"
+          "1048576,\"packets\":12,\"bytes\":2048,\"lost\":3,\"running_seconds\":4,"
+          "\"error\":\"disk full\"}}");
+    ck_assert_str_eq(text, "failed: /x/a.pcapng\n"
+                           "worker 1, 12 packets, 2.0 KiB of at most 1.0 MiB, 4s\n"
+                           "3 packets did not get in: they came too fast\n"
+                           "error: disk full\n");
+}
+END_TEST
+
+START_TEST(the_configuration_is_yaml)
+{
+    shown(show_config,
+          "{\"file\":\"f.yaml\",\"config\":{\"devices\":[{\"name\":\"wan0\",\"driver\":\"null\","
+          "\"pci\":null,\"addresses\":[\"10.0.0.1/24\",\"fd00::1/64\"],\"ipv6\":true}],"
+          "\"workers\":{\"cores\":[1,2],\"idle\":\"sleep\"},\"control\":{\"mode\":\"0660\","
+          "\"socket\":\"/run/m.sock\"}}}");
+    ck_assert_str_eq(text, "# f.yaml\n"
+                           "devices:\n"
+                           "  - name: wan0\n"
+                           "    driver: \"null\"\n"
+                           "    addresses: [\"10.0.0.1/24\", \"fd00::1/64\"]\n"
+                           "    ipv6: true\n"
+                           "workers:\n"
+                           "  cores: [1, 2]\n"
+                           "  idle: sleep\n"
+                           "control:\n"
+                           "  mode: \"0660\"\n"
+                           "  socket: /run/m.sock\n");
+    ck_assert_str_eq(shown(show_config, "{\"file\":\"f\",\"config\":{\"devices\":[]}}"),
+                     "# f\ndevices: []\n");
+}
+END_TEST
+
+START_TEST(memory_and_version)
+{
+    expect_narrow(shown(show_memory,
+                        "{\"mode\":\"hugepages\",\"pools\":[{\"name\":\"p\",\"numa\":0,"
+                        "\"size\":1000,\"in_use\":255,\"bytes\":2432000}]}"));
+    ck_assert_ptr_nonnull(strstr(text, "26%"));
+    ck_assert_ptr_nonnull(strstr(text, "2.3 MiB"));
+    ck_assert_str_eq(shown(show_version, "{\"name\":\"millrace\",\"version\":\"1\"}"),
+                     "name: millrace\nversion: 1\n");
+}
+END_TEST
+
+UNIT_MAIN("show", NULL, teardown, workers_fit_a_line, rates_are_by_the_second,
+          a_worker_without_counters_is_shown, ports_show_link_and_loss,
+          neighbours_show_age_and_gateways, drops_say_what_they_mean, addresses_and_paths,
+          health_begins_with_the_verdict, capture_says_how_far_it_is, the_configuration_is_yaml,
+          memory_and_version)
