@@ -28,12 +28,30 @@ static uint64_t add64(uint64_t a, uint64_t b)
     return a + (a < b);
 }
 
-/* The words of fewer than 8 bytes, as if zeros followed. */
-static uint64_t load_tail(const uint8_t *at, size_t len)
+/* The words of fewer than 8 bytes, an odd last one as if a zero followed. Which 16 bits of the sum
+ * they go to is all one. */
+static uint64_t sum_tail(const uint8_t *at, size_t len)
 {
-    uint8_t padded[8] = {0};
-    memcpy(padded, at, len);
-    return load64(padded);
+    uint64_t sum = 0;
+    if (len & 4) {
+        uint32_t v;
+        memcpy(&v, at, sizeof(v));
+        sum += v;
+        at += 4;
+    }
+    if (len & 2) {
+        uint16_t v;
+        memcpy(&v, at, sizeof(v));
+        sum += v;
+        at += 2;
+    }
+    if (len & 1) {
+        const uint8_t padded[2] = {*at, 0};
+        uint16_t v;
+        memcpy(&v, padded, sizeof(v));
+        sum += v;
+    }
+    return sum;
 }
 
 static uint16_t fold16(uint64_t sum)
@@ -58,7 +76,7 @@ static uint64_t sum_bytes(const uint8_t *at, size_t len)
     }
     for (; len >= 8; at += 8, len -= 8)
         even = add64(even, load64(at));
-    return len > 0 ? add64(add64(even, odd), load_tail(at, len)) : add64(even, odd);
+    return add64(add64(even, odd), sum_tail(at, len));
 }
 
 struct checksum checksum_add(struct checksum c, const void *bytes, size_t len)
