@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <rte_cycles.h>
+#include <rte_eal.h>
 #include <rte_errno.h>
 #include <rte_launch.h>
 #include <rte_lcore.h>
@@ -80,16 +81,22 @@ static bool open_ports(struct runtime *rt)
     return true;
 }
 
+static bool has_driver(const struct runtime *rt, enum config_driver driver)
+{
+    for (unsigned i = 0; i < rt->n_ports; i++)
+        if (rt->port[i].driver == driver)
+            return true;
+    return false;
+}
+
 /* Room for the largest frame that some device cannot scatter over several buffers. */
 static bool choose_room(const struct runtime *rt, uint16_t *room)
 {
     uint32_t most = RTE_MBUF_DEFAULT_DATAROOM;
-    bool af_xdp = false;
     for (unsigned i = 0; i < rt->n_ports; i++) {
         uint32_t need = port_room(&rt->port[i], &rt->config->device[i]);
         if (need > most)
             most = need;
-        af_xdp = af_xdp || rt->port[i].driver == CONFIG_DRIVER_AF_XDP;
     }
     if (most > UINT16_MAX - RTE_PKTMBUF_HEADROOM) {
         log_error("an MTU of %u bytes or more needs a driver that scatters; lower mtu",
@@ -99,7 +106,7 @@ static bool choose_room(const struct runtime *rt, uint16_t *room)
     *room = (uint16_t)most;
     uint32_t page = (uint32_t)sysconf(_SC_PAGESIZE);
     uint32_t object = mbuf_object_bytes(*room);
-    if (af_xdp && object > page) {
+    if (has_driver(rt, CONFIG_DRIVER_AF_XDP) && object > page) {
         log_error("AF_XDP wants a packet with its headers in one page: all MTUs have to be lower "
                   "by %u bytes",
                   object - page);
@@ -122,9 +129,21 @@ static int numa_of_worker(const struct runtime *rt, unsigned w)
     return rt->memory == EAL_NO_HUGE ? SOCKET_ID_ANY : (int)rte_lcore_to_socket_id(w + 1);
 }
 
+/* Do no devices see memory by its physical address? Then packets may cross pages. */
+static bool may_pack(const struct runtime *rt)
+{
+    return rte_eal_iova_mode() == RTE_IOVA_VA || !has_driver(rt, CONFIG_DRIVER_PCI);
+}
+
 static bool create_pools(struct runtime *rt)
 {
     uint16_t room;
+    bool packed = may_pack(rt);
+    if (!packed && has_driver(rt, CONFIG_DRIVER_AF_XDP)) {
+        log_error("AF_XDP beside a PCI device needs an IOMMU (vfio-pci with intel_iommu=on or "
+                  "amd_iommu=on); driver: af_packet works without");
+        return false;
+    }
     if (!choose_room(rt, &room))
         return false;
     for (unsigned w = 0; w < rt->config->workers.n; w++) {
@@ -132,7 +151,7 @@ static bool create_pools(struct runtime *rt)
         if (pool_of(rt, numa))
             continue;
         if (rt->n_pools == ENGINE_POOLS_MAX ||
-            !mbuf_pool_create(&rt->pool[rt->n_pools], numa, rt->pool_packets, room)) {
+            !mbuf_pool_create(&rt->pool[rt->n_pools], numa, rt->pool_packets, room, packed)) {
             log_error("no memory for %u packets of %u bytes on NUMA node %d: %s; lower "
                       "memory.packets or reserve more hugepages",
                       rt->pool_packets, room, numa, rte_strerror(rte_errno));

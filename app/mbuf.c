@@ -5,8 +5,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <rte_eal.h>
 #include <rte_mbuf.h>
+#include <rte_mbuf_pool_ops.h>
 #include <rte_mempool.h>
+#include <rte_memzone.h>
 
 #define PRIVATE_BYTES 128
 #define CACHE_PACKETS 256
@@ -76,9 +79,66 @@ uint64_t mbuf_pool_bytes(uint32_t n, uint16_t room)
     return (uint64_t)n * (mbuf_object_bytes(room) + view + 4 * sizeof(void *));
 }
 
-bool mbuf_pool_create(struct mbuf_pool *p, int numa, uint32_t n, uint16_t room)
+static void free_memzone(struct rte_mempool_memhdr *h, void *zone)
+{
+    (void)h;
+    rte_memzone_free(zone);
+}
+
+/* DPDK's mempool of mbufs, but one piece of memory without gaps. */
+static struct rte_mempool *populate_packed(struct rte_mempool *mp, int numa)
+{
+    char name[RTE_MEMZONE_NAMESIZE];
+    snprintf(name, sizeof(name), "mz_%s", mp->name);
+    size_t object = (size_t)mp->header_size + mp->elt_size + mp->trailer_size;
+    const struct rte_memzone *zone =
+        rte_memzone_reserve_aligned(name, mp->size * object, numa, 0, RTE_MEMPOOL_ALIGN);
+    if (!zone)
+        return NULL;
+    rte_iova_t iova = rte_eal_iova_mode() == RTE_IOVA_VA ? (rte_iova_t)zone->addr : RTE_BAD_IOVA;
+    int n = rte_mempool_populate_iova(mp, zone->addr, iova, mp->size * object, free_memzone,
+                                      (void *)(uintptr_t)zone);
+    if (n == (int)mp->size)
+        return mp;
+    if (n <= 0) /* otherwise the mempool has it */
+        rte_memzone_free(zone);
+    return NULL;
+}
+
+static struct rte_mempool *create_packed(const char *name, uint32_t n, uint16_t data_room, int numa)
+{
+    struct rte_pktmbuf_pool_private private = {
+        .mbuf_data_room_size = data_room,
+        .mbuf_priv_size = PRIVATE_BYTES,
+    };
+    uint32_t element = (uint32_t)sizeof(struct rte_mbuf) + PRIVATE_BYTES + data_room;
+    struct rte_mempool *mp = rte_mempool_create_empty(
+        name, n, element, CACHE_PACKETS, sizeof(private), numa, RTE_MEMPOOL_F_NO_IOVA_CONTIG);
+    if (!mp)
+        return NULL;
+    if (rte_mempool_set_ops_byname(mp, rte_mbuf_best_mempool_ops(), NULL) == 0) {
+        rte_pktmbuf_pool_init(mp, &private);
+        if (populate_packed(mp, numa)) {
+            rte_mempool_obj_iter(mp, rte_pktmbuf_init, NULL);
+            return mp;
+        }
+    }
+    rte_mempool_free(mp);
+    return NULL;
+}
+
+static struct rte_mempool *create(const char *kind, uint32_t n, uint16_t data_room, int numa,
+                                  bool packed)
 {
     char name[RTE_MEMPOOL_NAMESIZE];
+    snprintf(name, sizeof(name), "%s_%d", kind, numa < 0 ? 0 : numa);
+    if (packed)
+        return create_packed(name, n, data_room, numa);
+    return rte_pktmbuf_pool_create(name, n, CACHE_PACKETS, PRIVATE_BYTES, data_room, numa);
+}
+
+bool mbuf_pool_create(struct mbuf_pool *p, int numa, uint32_t n, uint16_t room, bool packed)
+{
     *p = (struct mbuf_pool){
         .pkt = {.alloc = packet_alloc,
                 .alloc_view = view_alloc,
@@ -86,12 +146,9 @@ bool mbuf_pool_create(struct mbuf_pool *p, int numa, uint32_t n, uint16_t room)
                 .room = room},
         .numa = numa,
     };
-    snprintf(name, sizeof(name), "packets_%d", numa);
-    p->packets = rte_pktmbuf_pool_create(name, n, CACHE_PACKETS, PRIVATE_BYTES,
-                                         (uint16_t)(RTE_PKTMBUF_HEADROOM + room), numa);
-    snprintf(name, sizeof(name), "views_%d", numa);
+    p->packets = create("packets", n, (uint16_t)(RTE_PKTMBUF_HEADROOM + room), numa, packed);
     if (p->packets)
-        p->views = rte_pktmbuf_pool_create(name, n, CACHE_PACKETS, PRIVATE_BYTES, 0, numa);
+        p->views = create("views", n, 0, numa, packed);
     if (p->views)
         return true;
     mbuf_pool_destroy(p);

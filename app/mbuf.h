@@ -34,8 +34,12 @@ uint64_t mbuf_pool_bytes(uint32_t n, uint16_t room);
 /* Bytes of one packet with all its headers, as a device that maps the pool sees it. */
 uint32_t mbuf_object_bytes(uint16_t room);
 
-/* Any number of threads may use the pool. False: rte_errno says why. */
-bool mbuf_pool_create(struct mbuf_pool *p, int numa, uint32_t n, uint16_t room);
+/*
+ * Any number of threads may use the pool. packed: in one piece without gaps, so that packets may
+ * cross pages: AF_XDP registers a pool with the kernel as if it were so, while DPDK otherwise keeps
+ * packets within pages, for devices that see physical addresses. False: rte_errno says why.
+ */
+bool mbuf_pool_create(struct mbuf_pool *p, int numa, uint32_t n, uint16_t room, bool packed);
 void mbuf_pool_destroy(struct mbuf_pool *p);
 
 /*
