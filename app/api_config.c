@@ -19,7 +19,7 @@ static uint64_t member(const struct config_key *k, const void *base)
     case sizeof(half): memcpy(&half, at, sizeof(half)); return half;
     case sizeof(word): memcpy(&word, at, sizeof(word)); return word;
     case sizeof(whole): memcpy(&whole, at, sizeof(whole)); return whole;
-    default: assert(!"a number's member has 2, 4 or 8 bytes"); return 0;
+    default: assert(0 && "a number's member has 2, 4 or 8 bytes"); return 0;
     }
 }
 

@@ -32,10 +32,12 @@ struct face {
     struct http *http;
     struct MHD_Daemon *daemon;
     struct client *clients;
+    unsigned n_clients;
     bool read_only;
 };
 
 struct client {
+    struct face *face;
     struct client *next, **at;
     int fd;
     time_t since; /* it connected, or its last request was done */
@@ -215,8 +217,10 @@ static void client_begin(struct face *face, struct MHD_Connection *conn, void **
     *context = k;
     if (!k)
         return;
+    k->face = face;
     k->fd = fd_of(conn);
     k->since = now_s();
+    face->n_clients++;
     k->next = face->clients;
     k->at = &face->clients;
     if (k->next)
@@ -228,6 +232,7 @@ static void client_end(struct client *k)
 {
     if (!k)
         return;
+    k->face->n_clients--;
     *k->at = k->next;
     if (k->next)
         k->next->at = k->at;
@@ -449,10 +454,16 @@ int http_fd(const struct http *h)
 
 static void face_run(struct face *face)
 {
+    unsigned before;
     if (!face->daemon)
         return;
-    MHD_run(face->daemon);
     end_slow_clients(face);
+    /* When it was full, libmicrohttpd looks for new connections again only at the next call after
+     * one has gone, for which its descriptor gives no sign. */
+    do {
+        before = face->n_clients;
+        MHD_run(face->daemon);
+    } while (face->n_clients < before);
 }
 
 void http_run(struct http *h)

@@ -233,7 +233,7 @@ int runtime_control(struct runtime *rt, unsigned worker, struct ctl_request *r, 
     case CTL_PATHS:
         page(r, rt->path[worker], sizeof(rt->path[0][0]), rt->n_paths[worker], r->rows.path);
         break;
-    default: assert(!"a request that there is");
+    default: assert(0 && "a request that there is");
     }
     return 0;
 }
