@@ -63,7 +63,7 @@ struct config_device {
     enum config_driver driver;
     char *pci;       /* driver pci: "0000:03:00.0" */
     char *interface; /* af_xdp, af_packet: existing; tap: to create (the device's name by default,
-                        already filled in); otherwise NULL */
+                        already filled in); virtio_user: to create, or NULL; otherwise NULL */
     char *path;      /* virtio_user, memif: socket */
     char *rx_file;   /* pcap */
     char *tx_file;   /* pcap */
@@ -152,24 +152,5 @@ const char *config_driver_name(enum config_driver d);
 
 /* The whole schema as a commented YAML document with every default: `millrace --example`. */
 void config_print_example(FILE *out);
-
-/* How a value is to be written where types matter, as in JSON. */
-enum config_form { CONFIG_FORM_TEXT, CONFIG_FORM_NUMBER, CONFIG_FORM_BOOL };
-
-/* One key with what is in force, as text; valid during the callback. */
-struct config_entry {
-    const char *section; /* "devices", "workers", … */
-    int index;           /* of the device; -1 in the other sections */
-    const char *key;     /* as in the file */
-    enum config_form form;
-    bool list;
-    bool restart; /* a change needs one */
-    unsigned n;   /* values: any number for a list, otherwise 1, or 0 where there is none */
-    const char *const *value;
-};
-
-/* Every key of every section in the order of the example, devices one after another. */
-void config_visit(const struct config *c, void (*see)(void *ctx, const struct config_entry *e),
-                  void *ctx);
 
 #endif

@@ -6,37 +6,6 @@
 #include "app/config_fault.h"
 #include "app/config_value.h"
 
-static void visit_section(const struct config_section *s, int index, const void *base,
-                          void (*see)(void *ctx, const struct config_entry *e), void *ctx)
-{
-    for (unsigned i = 0; i < s->n_keys; i++) {
-        const struct config_key *k = &s->key[i];
-        struct config_words words;
-        config_value_write(k, base, &words);
-        const struct config_entry e = {.section = s->name,
-                                       .index = index,
-                                       .key = k->name,
-                                       .form = config_value_form(k->kind),
-                                       .list = config_kind_is_list(k->kind),
-                                       .restart = !k->live,
-                                       .n = words.n,
-                                       .value = words.value};
-        see(ctx, &e);
-    }
-}
-
-void config_visit(const struct config *c, void (*see)(void *ctx, const struct config_entry *e),
-                  void *ctx)
-{
-    for (unsigned i = 0; i < CONFIG_SECTIONS; i++) {
-        const struct config_section *s = &config_sections[i];
-        if (!s->list)
-            visit_section(s, -1, c, see, ctx);
-        for (unsigned d = 0; s->list && d < c->n_devices; d++)
-            visit_section(s, (int)d, &c->device[d], see, ctx);
-    }
-}
-
 static bool equal(const struct config_words *a, const struct config_words *b)
 {
     if (a->n != b->n)

@@ -544,25 +544,24 @@ static void write_gateways(const struct config_key *k, const void *base, struct 
 static const struct kind {
     bool (*read)(const struct config_key *, void *, const char *, struct config_why *);
     void (*write)(const struct config_key *, const void *, struct config_words *);
-    enum config_form form;
     bool pointer; /* the member is an allocated string */
 } kinds[] = {
-    [CONFIG_UINT] = {read_uint, write_number, CONFIG_FORM_NUMBER, false},
-    [CONFIG_SIZE] = {read_size, write_number, CONFIG_FORM_NUMBER, false},
-    [CONFIG_OCTAL] = {read_octal, write_octal, CONFIG_FORM_TEXT, false},
-    [CONFIG_BOOL] = {read_bool, write_bool, CONFIG_FORM_BOOL, false},
-    [CONFIG_ENUM] = {read_enum, write_enum, CONFIG_FORM_TEXT, false},
-    [CONFIG_CORE] = {read_core, write_core, CONFIG_FORM_NUMBER, false},
-    [CONFIG_TEXT] = {read_text, write_text, CONFIG_FORM_TEXT, true},
-    [CONFIG_PATH] = {read_path, write_text, CONFIG_FORM_TEXT, true},
-    [CONFIG_WORD] = {read_word, write_text, CONFIG_FORM_TEXT, true},
-    [CONFIG_NAME] = {read_name, write_name, CONFIG_FORM_TEXT, false},
-    [CONFIG_INTERFACE] = {read_interface, write_text, CONFIG_FORM_TEXT, true},
-    [CONFIG_PCI] = {read_pci, write_text, CONFIG_FORM_TEXT, true},
-    [CONFIG_MAC] = {read_mac, write_mac, CONFIG_FORM_TEXT, false},
-    [CONFIG_CORES] = {read_cores, write_cores, CONFIG_FORM_NUMBER, false},
-    [CONFIG_ADDRESSES] = {read_addresses, write_addresses, CONFIG_FORM_TEXT, false},
-    [CONFIG_GATEWAYS] = {read_gateways, write_gateways, CONFIG_FORM_TEXT, false},
+    [CONFIG_UINT] = {read_uint, write_number, false},
+    [CONFIG_SIZE] = {read_size, write_number, false},
+    [CONFIG_OCTAL] = {read_octal, write_octal, false},
+    [CONFIG_BOOL] = {read_bool, write_bool, false},
+    [CONFIG_ENUM] = {read_enum, write_enum, false},
+    [CONFIG_CORE] = {read_core, write_core, false},
+    [CONFIG_TEXT] = {read_text, write_text, true},
+    [CONFIG_PATH] = {read_path, write_text, true},
+    [CONFIG_WORD] = {read_word, write_text, true},
+    [CONFIG_NAME] = {read_name, write_name, false},
+    [CONFIG_INTERFACE] = {read_interface, write_text, true},
+    [CONFIG_PCI] = {read_pci, write_text, true},
+    [CONFIG_MAC] = {read_mac, write_mac, false},
+    [CONFIG_CORES] = {read_cores, write_cores, false},
+    [CONFIG_ADDRESSES] = {read_addresses, write_addresses, false},
+    [CONFIG_GATEWAYS] = {read_gateways, write_gateways, false},
 };
 
 bool config_value_read(const struct config_key *k, void *base, const char *text,
@@ -575,11 +574,6 @@ void config_value_write(const struct config_key *k, const void *base, struct con
 {
     w->n = 0;
     kinds[k->kind].write(k, base, w);
-}
-
-enum config_form config_value_form(enum config_kind kind)
-{
-    return kinds[kind].form;
 }
 
 void config_value_free(const struct config_key *k, void *base)

@@ -32,8 +32,6 @@ struct config_words {
 };
 void config_value_write(const struct config_key *k, const void *base, struct config_words *w);
 
-enum config_form config_value_form(enum config_kind kind);
-
 /* Releases what the value holds. */
 void config_value_free(const struct config_key *k, void *base);
 

@@ -206,7 +206,7 @@ START_TEST(every_driver_has_its_keys)
                        "- {name: c, driver: tap}\n"
                        "- {name: d, driver: tap, interface: mill0}\n"
                        "- {name: e, driver: virtio_user, path: /dev/vhost-net}\n"
-                       "- {name: f, driver: virtio_user, path: /dev/vhost-net}\n"
+                       "- {name: f, driver: virtio_user, path: /dev/vhost-net, interface: v}\n"
                        "- {name: g, driver: memif, path: /m, role: client, id: 7}\n"
                        "- {name: h, driver: memif, path: /m, id: 8}\n"
                        "- {name: m, driver: memif, path: /n, id: 8, role: server}\n"

@@ -95,57 +95,6 @@ START_TEST(a_mac_filled_in_at_start_is_no_change)
 }
 END_TEST
 
-static void print_entry(void *ctx, const struct config_entry *e)
-{
-    static const char forms[] = {
-        [CONFIG_FORM_TEXT] = 't', [CONFIG_FORM_NUMBER] = 'n', [CONFIG_FORM_BOOL] = 'b'};
-    fprintf(ctx, "%s %d %s %c%s%s:", e->section, e->index, e->key, forms[e->form],
-            e->list ? " list" : "", e->restart ? " restart" : "");
-    for (unsigned i = 0; i < e->n; i++)
-        fprintf(ctx, " %s", e->value[i]);
-    fputc('\n', ctx);
-}
-
-START_TEST(visits_every_key)
-{
-    char *text;
-    size_t size;
-    FILE *out = open_memstream(&text, &size);
-    struct config *c = document_valid(
-        "devices:\n- {name: a, driver: tap, addresses: [10.0.0.1/24, 'fd00::1/64'],\n"
-        "    gateways: ['fe80::9'], mac: 02:00:00:00:00:0A}\n"
-        "- {name: b, driver: 'null'}\n"
-        "workers: {cores: [3, '1-2']}\n");
-    config_visit(c, print_entry, out);
-    fclose(out);
-    static const char *const expected[] = {
-        "devices 0 name t restart: a\n",
-        "devices 0 driver t restart: tap\n",
-        "devices 0 interface t restart: a\n",
-        "devices 0 pci t restart:\n",
-        "devices 0 promiscuous b restart: false\n",
-        "devices 0 mac t restart: 02:00:00:00:00:0a\n",
-        "devices 0 mtu n restart: 1500\n",
-        "devices 0 addresses t list: 10.0.0.1/24 fd00::1/64\n",
-        "devices 0 gateways t list: fe80::9\n",
-        "devices 1 driver t restart: null\n",
-        "devices 1 addresses t list:\n",
-        "devices 1 mac t restart:\n",
-        "workers -1 cores n list restart: 3 1 2\n",
-        "workers -1 idle t: sleep\n",
-        "control -1 core n restart:\n",
-        "control -1 mode t restart: 0660\n",
-        "capture -1 max-size n: 104857600\n",
-        "log -1 json b: false\n",
-        "limits -1 tx-queue n restart: 4096\n",
-    };
-    for (size_t i = 0; i < sizeof(expected) / sizeof(expected[0]); i++)
-        ck_assert_msg(strstr(text, expected[i]) != NULL, "%s not in\n%s", expected[i], text);
-    config_free(c);
-    free(text);
-}
-END_TEST
-
 UNIT_MAIN("config_reload", document_setup, document_teardown, the_same_is_reloadable,
           live_keys_are_reloadable, the_others_need_a_restart, devices_stay_as_they_are,
-          a_mac_filled_in_at_start_is_no_change, visits_every_key)
+          a_mac_filled_in_at_start_is_no_change)

@@ -191,6 +191,36 @@ START_TEST(lists_of_one)
 }
 END_TEST
 
+static void expect_list(const char *section, const char *name, const char *const *text,
+                        const char *const *expected, unsigned n)
+{
+    struct config_why why;
+    struct config_words w;
+    void *base;
+    const struct config_key *k = key(section, name, &base);
+    memset(&config, 0, sizeof(config));
+    memset(&device, 0, sizeof(device));
+    for (; *text; text++)
+        ck_assert_msg(config_value_read(k, base, *text, &why), "%s", why.text);
+    config_value_write(k, base, &w);
+    ck_assert_uint_eq(w.n, n);
+    for (unsigned i = 0; i < n; i++)
+        ck_assert_str_eq(w.value[i], expected[i]);
+}
+
+START_TEST(lists_of_several)
+{
+    expect_list("workers", "cores", (const char *[]){"3", "1-2", NULL},
+                (const char *[]){"3", "1", "2"}, 3);
+    expect_list("devices", "addresses",
+                (const char *[]){"10.0.0.1/24", "FD00:0::1/64", "10.0.0.2/32", NULL},
+                (const char *[]){"10.0.0.1/24", "fd00::1/64", "10.0.0.2/32"}, 3);
+    expect_list("devices", "gateways", (const char *[]){"fe80::9", "10.0.0.9", NULL},
+                (const char *[]){"10.0.0.9", "fe80::9"}, 2);
+    expect_list("devices", "gateways", (const char *[]){NULL}, NULL, 0);
+}
+END_TEST
+
 /* A key's default is a value of it, its sample too, and a text of it fits one line. */
 START_TEST(the_registry_holds_together)
 {
@@ -217,4 +247,4 @@ START_TEST(the_registry_holds_together)
 END_TEST
 
 UNIT_MAIN("config_value", NULL, NULL, numbers, sizes, modes_and_switches, choices, names_and_paths,
-          hardware_addresses, lists_of_one, the_registry_holds_together)
+          hardware_addresses, lists_of_one, lists_of_several, the_registry_holds_together)
