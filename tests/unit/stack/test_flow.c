@@ -248,6 +248,94 @@ START_TEST(a_segment_that_cannot_split_refuses)
 }
 END_TEST
 
+/* The upper half is two segments, of which one is empty; the lower half is nearly so. */
+START_TEST(a_half_that_was_split_again_is_not_joined)
+{
+    const uint64_t top = UINT64_C(1) << 63;
+    crowd(200, top, top);
+    insert(0, 200);
+    struct flow lower[2] = {{.key = key6(1)}, {.key = key6(2)}};
+    for (int i = 0; i < 2; i++) {
+        while (hash_of(lower[i].key) & top)
+            lower[i].key.remote.b[14]++;
+        ck_assert_int_eq(flow_insert(table, &lower[i]), 0);
+    }
+    uint32_t left = 200;
+    for (int i = 0; i < 200; i++)
+        if (!(flow[i].hash & top >> 1)) {
+            flow_remove(table, &flow[i]);
+            left--;
+        }
+    ck_assert_uint_gt(left, 60);
+    flow_remove(table, &lower[0]);
+    for (int i = 0; i < 200; i++)
+        ck_assert_ptr_eq(flow_find(table, &flow[i].key), flow[i].hash & top >> 1 ? &flow[i] : NULL);
+    ck_assert_ptr_eq(flow_find(table, &lower[1].key), &lower[1]);
+}
+END_TEST
+
+struct hashed {
+    uint64_t hash;
+    uint32_t n;
+};
+
+static int by_hash(const void *a, const void *b)
+{
+    uint64_t x = ((const struct hashed *)a)->hash;
+    uint64_t y = ((const struct hashed *)b)->hash;
+    return (x > y) - (x < y);
+}
+
+static struct flow_key key_of_ports(uint32_t n)
+{
+    struct flow_key key = key4(1, (uint16_t)n);
+    key.local_port = (uint16_t)(n >> 16);
+    return key;
+}
+
+/* Among so many there are two whose hashes share the upper half; only their ports differ. */
+START_TEST(flows_with_one_tag_are_told_apart)
+{
+    enum { N = 300000 };
+    static struct hashed all[N];
+    struct flow_table *t = flow_table_create(&heap.mem, &secret, 1);
+    for (uint32_t i = 0; i < N; i++) {
+        struct flow f = {.key = key_of_ports(i)};
+        ck_assert_int_eq(flow_insert(t, &f), 0);
+        all[i] = (struct hashed){f.hash, i};
+        flow_remove(t, &f);
+    }
+    flow_table_destroy(t);
+    qsort(all, N, sizeof(all[0]), by_hash);
+    uint32_t twins = 0;
+    for (uint32_t i = 1; i < N; i++) {
+        if (all[i].hash >> 32 != all[i - 1].hash >> 32)
+            continue;
+        twins++;
+        flow[0].key = key_of_ports(all[i].n);
+        flow[1].key = key_of_ports(all[i - 1].n);
+        insert(0, 1);
+        struct flow *found[2];
+        struct flow_key keys[2] = {flow[0].key, flow[1].key};
+        flow_find_burst(table, keys, 2, found);
+        ck_assert_ptr_eq(found[0], &flow[0]);
+        ck_assert_ptr_null(found[1]);
+        insert(1, 2);
+        flow_find_burst(table, keys, 2, found);
+        ck_assert_ptr_eq(found[0], &flow[0]);
+        ck_assert_ptr_eq(found[1], &flow[1]);
+        uint64_t cursor = 0;
+        ck_assert_ptr_eq(flow_next(table, &cursor), &flow[1]);
+        ck_assert_ptr_eq(flow_next(table, &cursor), &flow[0]);
+        ck_assert_ptr_null(flow_next(table, &cursor));
+        flow_remove(table, &flow[0]);
+        ck_assert_ptr_eq(flow_find(table, &flow[1].key), &flow[1]);
+        flow_remove(table, &flow[1]);
+    }
+    ck_assert_uint_gt(twins, 0);
+}
+END_TEST
+
 START_TEST(without_memory_it_refuses_and_goes_on_later)
 {
     insert(0, 100);
@@ -411,6 +499,7 @@ UNIT_MAIN("flow", setup, teardown, finds_what_is_there, every_byte_of_the_key_co
           both_directions_are_two_flows, refuses_a_second_flow_with_the_same_key,
           refuses_more_than_its_bound, grows_and_shrinks, no_insert_moves_a_whole_table,
           a_crowded_bucket_spills_and_recovers, a_segment_that_cannot_split_refuses,
+          a_half_that_was_split_again_is_not_joined, flows_with_one_tag_are_told_apart,
           without_memory_it_refuses_and_goes_on_later, creation_without_memory_leaves_nothing,
           a_burst_finds_what_single_lookups_find, a_burst_finds_flows_that_were_displaced,
           a_secret_decides_where_flows_lie, lists_each_flow_once,
