@@ -86,6 +86,20 @@ START_TEST(every_type_comes_back)
 }
 END_TEST
 
+START_TEST(fields_of_other_types_stay_zero)
+{
+    struct icmp_hdr h = {
+        .type = ICMP_TIME_EXCEEDED, .code = 4, .pointer = 1, .id = 2, .seq = 3, .mtu = 4};
+    static const uint8_t zero[4];
+    uint8_t out[ICMP_LEN];
+    icmp_emit(&h, CHECKSUM_EMPTY, out);
+    ck_assert_mem_eq(out + 4, zero, 4);
+    h = (struct icmp_hdr){.type = ICMP_UNREACHABLE, .code = ICMP_PORT_UNREACHABLE, .mtu = 4};
+    icmp_emit(&h, CHECKSUM_EMPTY, out);
+    ck_assert_mem_eq(out + 4, zero, 4);
+}
+END_TEST
+
 START_TEST(knows_errors)
 {
     ck_assert(icmp_is_error(ICMP_UNREACHABLE) && icmp_is_error(ICMP_TIME_EXCEEDED) &&
@@ -96,4 +110,5 @@ START_TEST(knows_errors)
 END_TEST
 
 UNIT_MAIN("icmp", NULL, NULL, reads_an_echo, reads_the_next_hops_mtu, cut_anywhere_is_short,
-          emits_with_the_bodys_sum, every_type_comes_back, knows_errors)
+          emits_with_the_bodys_sum, every_type_comes_back, fields_of_other_types_stay_zero,
+          knows_errors)

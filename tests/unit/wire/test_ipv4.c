@@ -148,6 +148,9 @@ START_TEST(reads_options)
     static const uint8_t ended[] = {1, 0, 131, 77};
     ck_assert_int_eq(parse_options(ended, 4, &h), 24);
     ck_assert(!h.source_route);
+    /* The shortest that has a length, up to the last byte. */
+    static const uint8_t shortest[] = {1, 1, 30, 2};
+    ck_assert_int_eq(parse_options(shortest, 4, &h), 24);
     uint8_t full[40];
     memset(full, 1, sizeof(full));
     ck_assert_int_eq(parse_options(full, 40, &h), 60);

@@ -142,7 +142,7 @@ START_TEST(reads_a_routers_advertisement)
     ck_assert_uint_eq(m.reachable_ms, 30000);
     ck_assert_uint_eq(m.retrans_ms, 1000);
     ck_assert_uint_eq(m.mtu, 1300);
-    ck_assert(m.has_source_link);
+    ck_assert(m.has_source_link && !m.has_target_link);
 }
 END_TEST
 
@@ -298,6 +298,7 @@ START_TEST(impossible_options)
         {253, 0},              /* of an unknown type too */
         {1, 2},                /* beyond the end */
         {5, 255},              /* far beyond */
+        {253, 2},              /* of an unknown type too */
         {1, 1, 1, 0, 0, 0, 0}, /* a group's MAC address */
         {2, 1, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff},
         {3, 1}, /* a prefix of 8 bytes */
@@ -318,6 +319,25 @@ START_TEST(impossible_options)
     m = router_advert();
     m.bytes[48 + 2] = 129; /* the prefix's length */
     ck_assert_int_eq(verdict(&m), -WIRE_ND_OPTION);
+}
+END_TEST
+
+START_TEST(the_first_of_two_addresses_counts)
+{
+    uint8_t other[8];
+    memcpy(other, target_link, 8);
+    other[7] ^= 1;
+    struct message msg = advert(0x20, "2001:db8::1");
+    add(&msg, target_link, 8);
+    add(&msg, other, 8);
+    struct nd_msg m;
+    ck_assert_int_eq(parse(&msg, &m), 24);
+    ck_assert_mem_eq(m.target_link.b, target_link + 2, 6);
+    other[0] = ND_OPTION_SOURCE_LINK;
+    add(&msg, source_link, 8);
+    add(&msg, other, 8);
+    ck_assert_int_eq(parse(&msg, &m), 24);
+    ck_assert_mem_eq(m.source_link.b, source_link + 2, 6);
 }
 END_TEST
 
@@ -372,4 +392,4 @@ UNIT_MAIN("nd", NULL, NULL, reads_a_solicitation, reads_an_advertisement,
           reads_a_routers_advertisement, walks_options, cut_anywhere_is_an_error,
           what_every_message_needs, an_unspecified_source, forbidden_targets,
           no_solicited_flag_to_a_group, routers_speak_from_link_local, redirects,
-          impossible_options, bounds_options, emit_undoes_parse)
+          impossible_options, the_first_of_two_addresses_counts, bounds_options, emit_undoes_parse)
