@@ -52,16 +52,28 @@ static inline uint32_t fold_addr(const uint8_t *a)
     return fold64(load_be64(a) ^ load_be64(a + 8));
 }
 
-/* The hash of input that folds to x. */
-static uint32_t toeplitz(uint32_t x)
+/* The low 16 bits in the opposite order. */
+static inline uint32_t reverse16(uint32_t x)
 {
-    uint32_t key = KEY << 16 | KEY;
-    uint32_t hash = 0;
-    for (unsigned i = 0; i < 16; i++) {
-        hash ^= key & (0u - (x >> (15 - i) & 1));
-        key = key << 1 | key >> 31;
-    }
-    return hash;
+    x = (x & 0x5555) << 1 | (x >> 1 & 0x5555);
+    x = (x & 0x3333) << 2 | (x >> 2 & 0x3333);
+    x = (x & 0x0f0f) << 4 | (x >> 4 & 0x0f0f);
+    return (x & 0x00ff) << 8 | x >> 8;
+}
+
+/*
+ * The hash of input that folds to x. Bit p of it, counted from the left, is the sum of x's bit i
+ * times the key's bit p + i over all i: put the other way round, the sum over the key's nine set
+ * bits j of x's bit j - p, which is x reversed and rotated by j. Two copies side by side make a
+ * rotation of a shift.
+ */
+static inline uint32_t toeplitz(uint32_t x)
+{
+    uint32_t r = reverse16(x);
+    r |= r << 16;
+    uint32_t h = r >> 2 ^ r >> 3 ^ r >> 5 ^ r >> 6 ^ r >> 8 ^ r >> 10 ^ r >> 12 ^ r >> 13 ^ r >> 15;
+    h &= 0xffff;
+    return h << 16 | h;
 }
 
 uint32_t steer_hash(const struct ip_addr *src, const struct ip_addr *dst, uint16_t sport,
