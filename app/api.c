@@ -102,7 +102,8 @@ static void log_change(const struct api_call *c)
     for (size_t i = 0; i < n; i++)
         body[i] = isprint((unsigned char)c->body[i]) ? c->body[i] : ' ';
     body[n] = '\0';
-    log_notice("control: %s: %s %s %s: %u", c->peer, c->method, c->path, body, c->status);
+    log_notice("control: %s: %s %s%s%s: %u", c->peer, c->method, c->path, n ? " " : "", body,
+               c->status);
 }
 
 static void answer(struct api_call *c)

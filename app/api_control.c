@@ -88,7 +88,8 @@ static bool body_number(struct api_call *c, const json_t *body, const char *key,
         *to = json_integer_value(v);
         return true;
     }
-    api_fail(c, 400, "%s: not a number from %lld to %lld", key, (long long)min, (long long)max);
+    api_fail(c, 400, "%s: not a whole number from %lld to %lld", key, (long long)min,
+             (long long)max);
     return false;
 }
 

@@ -71,6 +71,14 @@ unsigned doctor_entries(const struct doctor *d, const char *prefix, const char *
 void doctor_link(const struct doctor *d, char *name, size_t room, const char *path, ...)
     __attribute__((format(printf, 4, 5)));
 
+struct doctor_netlink {
+    bool xdp;            /* an XDP program is attached */
+    bool peer_elsewhere; /* its lower or other end is in another network namespace */
+};
+
+/* False: there is no such interface. doctor_link.c */
+bool doctor_netlink(const char *interface, struct doctor_netlink *to);
+
 /* Is n in a kernel list such as "0-3,8"? */
 bool doctor_in_list(const char *list, unsigned n);
 

@@ -90,13 +90,13 @@ static bool is_veth(const char *interface)
     return interface_ioctl(interface, SIOCETHTOOL, &r) == 0 && strcmp(info.driver, "veth") == 0;
 }
 
-/* The other end, where it is in this network namespace and points back. */
+/* The other end's name, where it is in this network namespace. */
 static bool veth_peer(const struct doctor *d, const char *interface, char peer[IF_NAMESIZE])
 {
-    long link = doctor_read_number(d, 0, NET "/%s/iflink", interface);
-    long self = doctor_read_number(d, 0, NET "/%s/ifindex", interface);
-    return link > 0 && if_indextoname((unsigned)link, peer) && is_veth(peer) &&
-           doctor_read_number(d, 0, NET "/%s/iflink", peer) == self;
+    struct doctor_netlink link;
+    long index = doctor_read_number(d, 0, NET "/%s/iflink", interface);
+    return doctor_netlink(interface, &link) && !link.peer_elsewhere && index > 0 &&
+           if_indextoname((unsigned)index, peer);
 }
 
 /*
@@ -190,7 +190,8 @@ static void check_interface(struct subject *s)
         return; /* config_probe says so */
     check_link(s);
     snprintf(fix, sizeof(fix), "ethtool -L %s combined %u", interface, s->d->config->workers.n);
-    check_queues(s, doctor_entries(s->d, "rx-", NET "/%s/queues", interface), fix);
+    if (s->dev->driver == CONFIG_DRIVER_AF_XDP) /* packet sockets share any number of queues */
+        check_queues(s, doctor_entries(s->d, "rx-", NET "/%s/queues", interface), fix);
     check_locality(s, doctor_read_number(s->d, -1, NET "/%s/device/numa_node", interface));
     check_kernel_addresses(s);
     check_veth(s);
@@ -214,6 +215,16 @@ static int try_xdp_program(void)
         return errno;
     close((int)fd);
     return 0;
+}
+
+/* A program that a killed process left, or somebody else's. */
+static void check_attached(struct subject *s)
+{
+    struct doctor_netlink link;
+    char fix[FIX_MAX];
+    snprintf(fix, sizeof(fix), "ip link set dev %s xdp off", s->dev->interface);
+    if (doctor_netlink(s->dev->interface, &link) && link.xdp)
+        warn(s, fix, "an XDP program is attached to %s already: is it in use?", s->dev->interface);
 }
 
 static void check_xdp(struct subject *s)
@@ -333,6 +344,7 @@ void doctor_device(struct doctor *d, const struct config_device *dev)
     case CONFIG_DRIVER_PCI: check_pci(&s); break;
     case CONFIG_DRIVER_AF_XDP:
         check_xdp(&s);
+        check_attached(&s);
         check_interface(&s);
         break;
     case CONFIG_DRIVER_AF_PACKET: check_interface(&s); break;

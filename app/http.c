@@ -115,7 +115,9 @@ static void name_peer(struct api_call *c, int fd)
 {
     struct ucred who;
     socklen_t len = sizeof(who);
-    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &len) == 0)
+    if (c->read_only)
+        snprintf(c->peer, sizeof(c->peer), "TCP port");
+    else if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &len) == 0)
         snprintf(c->peer, sizeof(c->peer), "uid %u pid %d", who.uid, who.pid);
 }
 

@@ -371,7 +371,9 @@ static int run_metrics(const struct command *c, const struct options *o)
 
 static int run_capture(const struct command *c, const struct options *o)
 {
-    json_t *wish = json_pack("{s:s, s:s?}", "action", c->list, "file", o->value[OPT_FILE]);
+    json_t *wish = json_pack("{s:s}", "action", c->list);
+    if (o->given & BIT(FILE))
+        json_object_set_new(wish, "file", json_string(o->value[OPT_FILE]));
     if (o->given & BIT(WORKER))
         json_object_set_new(wish, "worker", json_integer((json_int_t)o->worker));
     if (o->given & BIT(MAX_SIZE))

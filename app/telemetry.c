@@ -26,79 +26,79 @@ static void add_u64(struct rte_tel_data *d, const char *name, uint64_t n)
 #endif
 }
 
-/* The worker that `/millrace/…,N` names, or all without one. */
-static bool which_workers(const struct runtime *rt, const char *params, unsigned *first,
-                          unsigned *last)
+/* As DPDK's own commands: without a parameter the list, with one its details. */
+static bool has_params(const char *params)
 {
-    unsigned n = runtime_workers(rt);
-    *first = 0;
-    *last = n - 1;
-    if (!params || !*params)
-        return true;
+    return params && *params;
+}
+
+/* A worker's number; false where it is none. */
+static bool which_worker(const struct runtime *rt, const char *params, unsigned *worker)
+{
     char *end;
-    unsigned long one = strtoul(params, &end, 10);
-    *first = *last = (unsigned)one;
-    return isdigit((unsigned char)*params) && *end == '\0' && one < n;
+    unsigned long n = strtoul(params, &end, 10);
+    *worker = (unsigned)n;
+    return isdigit((unsigned char)*params) && *end == '\0' && n < runtime_workers(rt);
 }
 
 /* ---- workers ---- */
 
-static void fill_worker(const struct runtime *rt, unsigned i, struct rte_tel_data *d)
+static int list_workers(const struct runtime *rt, struct rte_tel_data *d)
+{
+    rte_tel_data_start_array(d, RTE_TEL_INT_VAL);
+    for (unsigned i = 0; i < runtime_workers(rt); i++)
+        rte_tel_data_add_array_int(d, (int)i);
+    return 0;
+}
+
+static int show_workers(const struct runtime *rt, const char *params, struct rte_tel_data *d)
 {
     uint64_t word[COUNTERS_WORDS];
     struct runtime_worker w;
+    unsigned i;
+    if (!has_params(params))
+        return list_workers(rt, d);
+    if (!which_worker(rt, params, &i))
+        return -EINVAL;
+    if (!runtime_counters(rt, i, word))
+        return -EAGAIN;
     runtime_worker(rt, i, &w);
     rte_tel_data_start_dict(d);
     add_u64(d, "worker", w.index);
     add_u64(d, "core", w.core);
     add_u64(d, "lcore", w.lcore);
     rte_tel_data_add_dict_string(d, "state", worker_state_name(w.state));
-    if (!runtime_counters(rt, i, word))
-        return;
     for (int c = 0; c < COUNTER_END; c++)
         add_u64(d, counter_name((enum counter)c), word[c]);
-}
-
-/* One dictionary for each thing from first to last. */
-static int fill_array(const struct runtime *rt, unsigned first, unsigned last,
-                      void (*fill)(const struct runtime *, unsigned, struct rte_tel_data *),
-                      struct rte_tel_data *d)
-{
-    rte_tel_data_start_array(d, RTE_TEL_CONTAINER);
-    for (unsigned i = first; i <= last; i++) {
-        struct rte_tel_data *one = rte_tel_data_alloc();
-        if (!one)
-            return -ENOMEM;
-        fill(rt, i, one);
-        rte_tel_data_add_array_container(d, one, 0);
-    }
     return 0;
-}
-
-static int show_workers(const struct runtime *rt, const char *params, struct rte_tel_data *d)
-{
-    unsigned first, last;
-    if (!which_workers(rt, params, &first, &last))
-        return -EINVAL;
-    return fill_array(rt, first, last, fill_worker, d);
 }
 
 /* ---- ports ---- */
 
-static void fill_port(const struct runtime *rt, unsigned i, struct rte_tel_data *d)
+static int list_ports(const struct runtime *rt, struct rte_tel_data *d)
 {
     struct runtime_port p;
+    rte_tel_data_start_array(d, RTE_TEL_STRING_VAL);
+    for (unsigned i = 0; i < runtime_ports(rt); i++) {
+        runtime_port(rt, i, &p);
+        rte_tel_data_add_array_string(d, p.name);
+    }
+    return 0;
+}
+
+static void fill_port(const struct runtime *rt, unsigned i, const struct runtime_port *p,
+                      struct rte_tel_data *d)
+{
     struct runtime_port_stats s;
     char mac[MAC_ADDR_TEXT];
-    runtime_port(rt, i, &p);
     runtime_port_stats(rt, i, &s);
-    mac_format(&p.mac, mac);
+    mac_format(&p->mac, mac);
     rte_tel_data_start_dict(d);
-    rte_tel_data_add_dict_string(d, "device", p.name);
-    rte_tel_data_add_dict_string(d, "driver", p.driver);
+    rte_tel_data_add_dict_string(d, "device", p->name);
+    rte_tel_data_add_dict_string(d, "driver", p->driver);
     rte_tel_data_add_dict_string(d, "mac", mac);
-    add_u64(d, "mtu", p.mtu);
-    rte_tel_data_add_dict_string(d, "link", p.link_up ? "up" : "down");
+    add_u64(d, "mtu", p->mtu);
+    rte_tel_data_add_dict_string(d, "link", p->link_up ? "up" : "down");
     add_u64(d, "rx_packets", s.rx_packets);
     add_u64(d, "rx_bytes", s.rx_bytes);
     add_u64(d, "rx_missed", s.rx_missed);
@@ -111,21 +111,32 @@ static void fill_port(const struct runtime *rt, unsigned i, struct rte_tel_data 
 
 static int show_ports(const struct runtime *rt, const char *params, struct rte_tel_data *d)
 {
-    (void)params;
-    unsigned n = runtime_ports(rt);
-    if (n > 0)
-        return fill_array(rt, 0, n - 1, fill_port, d);
-    return rte_tel_data_start_array(d, RTE_TEL_CONTAINER);
+    struct runtime_port p;
+    if (!has_params(params))
+        return list_ports(rt, d);
+    for (unsigned i = 0; i < runtime_ports(rt); i++) {
+        runtime_port(rt, i, &p);
+        if (strcmp(p.name, params) == 0) {
+            fill_port(rt, i, &p, d);
+            return 0;
+        }
+    }
+    return -EINVAL;
 }
 
 /* ---- sums over workers ---- */
 
+/* Of the worker that params names, or of all. */
 static int sum(const struct runtime *rt, const char *params, uint64_t total[COUNTERS_WORDS])
 {
     uint64_t word[COUNTERS_WORDS];
-    unsigned first, last;
-    if (!which_workers(rt, params, &first, &last))
-        return -EINVAL;
+    unsigned first = 0;
+    unsigned last = runtime_workers(rt) - 1;
+    if (has_params(params)) {
+        if (!which_worker(rt, params, &first))
+            return -EINVAL;
+        last = first;
+    }
     memset(total, 0, COUNTERS_WORDS * sizeof(*total));
     for (unsigned w = first; w <= last; w++) {
         if (!runtime_counters(rt, w, word))
@@ -165,10 +176,10 @@ static int show_neighbours(const struct runtime *rt, const char *params, struct 
 /* ---- commands ---- */
 
 /* X(name, what it shows) */
-#define TELEMETRY_COMMANDS(X)                                               \
-    X(workers, "Workers and their counters. Parameters: worker (optional)") \
-    X(ports, "Devices and their statistics. No parameters")                 \
-    X(drops, "Packets dropped, by reason. Parameters: worker (optional)")   \
+#define TELEMETRY_COMMANDS(X)                                                         \
+    X(workers, "Workers; with a number, its counters. Parameters: worker (optional)") \
+    X(ports, "Devices; with a name, its statistics. Parameters: device (optional)")   \
+    X(drops, "Packets dropped, by reason. Parameters: worker (optional)")             \
     X(neighbours, "Counters of ARP and neighbour discovery. Parameters: worker (optional)")
 
 static int locked(int (*show)(const struct runtime *, const char *, struct rte_tel_data *),

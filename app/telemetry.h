@@ -3,7 +3,7 @@
 #define MILLRACE_APP_TELEMETRY_H
 
 /*
- * DPDK's telemetry: /millrace/workers, /millrace/counters, /millrace/drops, /millrace/ports for
+ * DPDK's telemetry: /millrace/workers, /millrace/ports, /millrace/drops, /millrace/neighbours for
  * dpdk-telemetry.py. Its callbacks run on DPDK's own thread and read published records only.
  */
 
