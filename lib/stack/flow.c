@@ -436,7 +436,7 @@ static void find_some(const struct flow_table *t, const struct flow_key *key, un
         unsigned m = bucket_match(b, tag[i]);
         found[i] = b->flow[m ? __builtin_ctz(m) : 0];
         over[i] = !m && b->passed == 0;
-        __builtin_prefetch(found[i]);
+        __builtin_prefetch(m ? (const void *)found[i] : b); /* a stranger's memory helps nobody */
     }
     for (unsigned i = 0; i < n; i++) {
         if (over[i])
