@@ -183,7 +183,7 @@ static const struct config_key icmp_keys[] = {
 static const struct config_key limits_keys[] = {
     {"neighbours", CONFIG_UINT, CONFIG(limits.neighbours), RANGE(16, 1u << 20), .preset = "4096",
      .text = "entries of the ARP and neighbour table"},
-    {"neighbour-queue", CONFIG_UINT, CONFIG(limits.neighbour_queue), RANGE(1, 1024),
+    {"neighbour-queue", CONFIG_UINT, CONFIG(limits.neighbour_queue), RANGE(1, 64),
      .preset = "16",
      .text = "packets that wait for one neighbour's answer"},
     {"paths", CONFIG_UINT, CONFIG(limits.paths), RANGE(16, 1u << 20), .preset = "4096",
@@ -191,7 +191,8 @@ static const struct config_key limits_keys[] = {
     {"reassembly-datagrams", CONFIG_UINT, CONFIG(limits.reass_datagrams), RANGE(1, 1u << 20),
      .preset = "256",
      .text = "datagrams with fragments missing, at once"},
-    {"reassembly-bytes", CONFIG_SIZE, CONFIG(limits.reass_bytes), RANGE(64 * 1024, 1u << 31),
+    /* One datagram of 64 KiB in fragments of 1,500 bytes pins some 105 KiB of buffers. */
+    {"reassembly-bytes", CONFIG_SIZE, CONFIG(limits.reass_bytes), RANGE(256 * 1024, 1u << 31),
      .preset = "4 MiB",
      .text = "held by their fragments"},
     {"flows", CONFIG_UINT, CONFIG(limits.flows), RANGE(64, 1u << 28), .preset = "1048576",

@@ -139,7 +139,7 @@ START_TEST(every_key_arrives)
                                       "icmp: {echo: false, errors: off, error-rate: 1,\n"
                                       "  error-burst: 2}\n"
                                       "limits: {neighbours: 16, neighbour-queue: 1, paths: 17,\n"
-                                      "  reassembly-datagrams: 3, reassembly-bytes: 64 KiB,\n"
+                                      "  reassembly-datagrams: 3, reassembly-bytes: 256 KiB,\n"
                                       "  flows: 64, tx-queue: 65}\n");
     const struct config_device *d = &c->device[0];
     ck_assert_uint_eq(c->n_devices, 1);
@@ -190,7 +190,7 @@ START_TEST(every_key_arrives)
     ck_assert_uint_eq(c->limits.neighbour_queue, 1);
     ck_assert_uint_eq(c->limits.paths, 17);
     ck_assert_uint_eq(c->limits.reass_datagrams, 3);
-    ck_assert_uint_eq(c->limits.reass_bytes, 65536);
+    ck_assert_uint_eq(c->limits.reass_bytes, 262144);
     ck_assert_uint_eq(c->limits.flows, 64);
     ck_assert_uint_eq(c->limits.tx_queue, 65);
     config_free(c);

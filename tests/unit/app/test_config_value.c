@@ -91,6 +91,10 @@ START_TEST(sizes)
     expect("capture", "max-size", "-1 MB", NULL);
     expect("limits", "reassembly-bytes", "2 GiB", "2147483648");
     expect("limits", "reassembly-bytes", "4 GiB", NULL);
+    expect("limits", "reassembly-bytes", "256 KiB", "262144");
+    expect("limits", "reassembly-bytes", "255 KiB", NULL);
+    expect("limits", "neighbour-queue", "64", "64");
+    expect("limits", "neighbour-queue", "65", NULL);
 }
 END_TEST
 
