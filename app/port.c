@@ -291,6 +291,15 @@ static bool set_mtu(const struct port *p, const struct config_device *d, uint16_
     return false;
 }
 
+/* Some drivers bound the frame and forget the MTU. */
+static uint32_t largest_mtu(const struct rte_eth_dev_info *info)
+{
+    uint32_t around = RTE_ETHER_HDR_LEN + RTE_ETHER_CRC_LEN;
+    if (info->max_mtu != UINT16_MAX || info->max_rx_pktlen < around)
+        return info->max_mtu;
+    return RTE_MIN(info->max_mtu, info->max_rx_pktlen - around);
+}
+
 static bool configure(struct port *p, const struct config_device *d, uint16_t dpdk,
                       const struct rte_eth_dev_info *info, bool scatter)
 {
@@ -299,9 +308,9 @@ static bool configure(struct port *p, const struct config_device *d, uint16_t dp
         .rxmode = {.mtu = p->mtu, .offloads = rx_offloads(info, scatter)},
         .txmode = {.offloads = tx_offloads(info, p->vlan != 0)},
     };
-    if (p->mtu < info->min_mtu || p->mtu > info->max_mtu) {
+    if (p->mtu < info->min_mtu || p->mtu > largest_mtu(info)) {
         log_error("device %s (%s): MTU %u is outside the driver's %u..%u", p->name,
-                  config_driver_name(d->driver), p->mtu, info->min_mtu, info->max_mtu);
+                  config_driver_name(d->driver), p->mtu, info->min_mtu, largest_mtu(info));
         return false;
     }
     if (p->rss) {
