@@ -62,7 +62,7 @@ struct flow_table;
  */
 struct flow_table *flow_table_create(struct mem *mem, const struct siphash_key *secret,
                                      uint32_t max);
-/* Flows still in it are simply forgotten. */
+/* Flows still in it are forgotten; until then their memory has to be there. */
 void flow_table_destroy(struct flow_table *t);
 
 /* f->key is set by the caller. 0, or an error, and then nothing has changed. */

@@ -109,12 +109,12 @@ static void step(struct world *w, const uint8_t *b)
     case 0:
     case 1:
     case 2:
-        for (uint32_t k = 0; k <= n; k++)
+        for (uint32_t k = 0; k <= 4 * n; k++)
             insert(w, (from + k) % FLOWS);
         break;
     case 3:
     case 4:
-        for (uint32_t k = 0; k <= n; k++)
+        for (uint32_t k = 0; k <= 4 * n; k++)
             take(w, (from + k) % FLOWS);
         break;
     case 5: find(w, from, n); break;

@@ -271,6 +271,7 @@ START_TEST(a_half_that_was_split_again_is_not_joined)
     for (int i = 0; i < 200; i++)
         ck_assert_ptr_eq(flow_find(table, &flow[i].key), flow[i].hash & top >> 1 ? &flow[i] : NULL);
     ck_assert_ptr_eq(flow_find(table, &lower[1].key), &lower[1]);
+    flow_remove(table, &lower[1]);
 }
 END_TEST
 
