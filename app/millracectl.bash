@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=bash
+# Completion of millracectl's commands and options, which it tells itself by --help.
+
+_millracectl() {
+    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}
+    local words=() skip=false word list
+    case $prev in
+    -s | --socket | -c | --config)
+        mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+        return
+        ;;
+    -w | --worker | -i | --iface | -n | --watch | -f | --file | -m | --max-size | -l | --snaplen)
+        COMPREPLY=()
+        return
+        ;;
+    esac
+    for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
+        case $word in
+        -s | -c | -w | -i | -n | -f | -m | -l) skip=true ;;
+        --socket | --config | --worker | --iface | --watch | --file | --max-size | --snaplen)
+            skip=true
+            ;;
+        -*) ;;
+        *) $skip || words+=("$word") && skip=false ;;
+        esac
+    done
+    list=$(millracectl "${words[@]}" --help 2>/dev/null)
+    if [[ $cur == -* ]]; then
+        list=$(sed -n 's/^  -., \(--[a-z-]*\).*/\1/p' <<<"$list")
+    else
+        list=$(sed -n 's/^  \([a-z][a-z ]*[a-z]\)   *[^ ].*/\1/p' <<<"$list" |
+            cut -d ' ' -f $((${#words[@]} + 1)) -s | sort -u)
+        [[ ${#words[@]} -gt 0 ]] || list=$(millracectl --help 2>/dev/null |
+            sed -n 's/^  \([a-z]*\).*/\1/p' | sort -u)
+    fi
+    mapfile -t COMPREPLY < <(compgen -W "$list" -- "$cur")
+}
+
+complete -F _millracectl millracectl

@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The program itself, run against the control socket of an appliance that is none. */
+#include "app/http.h"
+
+#include <jansson.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "support/unit.h"
+#include "unit/app/fake_runtime.h"
+
+static struct runtime rt;
+static char dir[64];
+static char path[100];
+static struct http *http;
+static pthread_t thread;
+static int stop_fd;
+static char out[65536]; /* what the program printed, both streams */
+
+static void *control_thread(void *arg)
+{
+    (void)arg;
+    struct pollfd wait[] = {{.fd = http_fd(http), .events = POLLIN},
+                            {.fd = stop_fd, .events = POLLIN}};
+    while (!(wait[1].revents & POLLIN)) {
+        poll(wait, 2, http_timeout(http));
+        http_run(http);
+    }
+    return NULL;
+}
+
+static void setup(void)
+{
+    fake_init(&rt);
+    strcpy(dir, "/tmp/millrace-ctl-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(dir));
+    snprintf(path, sizeof(path), "%s/control.sock", dir);
+    rt.config.control.socket = path;
+    http = http_start(&rt.config, &rt);
+    ck_assert_msg(http != NULL, "%s", rt.log);
+    stop_fd = eventfd(0, EFD_CLOEXEC);
+    ck_assert_int_eq(pthread_create(&thread, NULL, control_thread, NULL), 0);
+    ck_assert_int_eq(setenv("MILLRACE_SOCKET", path, 1), 0);
+}
+
+static void teardown(void)
+{
+    ck_assert_int_eq(eventfd_write(stop_fd, 1), 0);
+    pthread_join(thread, NULL);
+    close(stop_fd);
+    http_stop(http);
+    ck_assert_int_eq(rmdir(dir), 0);
+}
+
+/* Runs `millracectl arguments` and expects its exit status. */
+static void ctl(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static void ctl(int status, const char *format, ...)
+{
+    char command[1024];
+    int n = snprintf(command, sizeof(command), "%s ", MILLRACECTL);
+    va_list args;
+    va_start(args, format);
+    n += vsnprintf(command + n, sizeof(command) - (size_t)n, format, args);
+    va_end(args);
+    snprintf(command + n, sizeof(command) - (size_t)n, " 2>&1");
+    FILE *run = popen(command, "r");
+    ck_assert_ptr_nonnull(run);
+    size_t len = fread(out, 1, sizeof(out) - 1, run);
+    out[len] = '\0';
+    int ended = pclose(run);
+    ck_assert_msg(WIFEXITED(ended) && WEXITSTATUS(ended) == status, "%s: %d: %s", command, ended,
+                  out);
+}
+
+static void expect(const char *part)
+{
+    ck_assert_msg(strstr(out, part) != NULL, "no '%s' in: %s", part, out);
+}
+
+START_TEST(everything_can_be_shown)
+{
+    static const char *const shows[] = {"health",     "workers",   "ports",  "drops",
+                                        "neighbours", "addresses", "paths",  "memory",
+                                        "capture",    "config",    "version"};
+    for (size_t i = 0; i < sizeof(shows) / sizeof(shows[0]); i++) {
+        ctl(0, "show %s", shows[i]);
+        ck_assert_uint_gt(strlen(out), 0);
+        ctl(0, "--json show %s", shows[i]);
+        json_t *json = json_loads(out, 0, NULL);
+        ck_assert_msg(json_is_object(json), "%s", out);
+        json_decref(json);
+        ctl(0, "show %s --help", shows[i]);
+        expect(shows[i]);
+    }
+}
+END_TEST
+
+START_TEST(an_appliance_that_is_not_well_exits_with_1)
+{
+    rt.state[1] = WORKER_STUCK;
+    ctl(1, "show health");
+    expect("failing, up 1m30s");
+    expect("stuck");
+    ctl(1, "show health --json");
+    expect("\"status\": \"failing\"");
+}
+END_TEST
+
+START_TEST(all_pages_of_a_list_are_shown)
+{
+    for (unsigned i = 0; i < FAKE_ROWS; i++) {
+        char addr[32];
+        snprintf(addr, sizeof(addr), "10.0.%u.%u", i / 256, i % 256);
+        fake_neighbour(&rt, 0, 0, addr, 1, TICK_SEC);
+    }
+    ctl(0, "show neighbours --json | grep -c confirmed_seconds");
+    ck_assert_int_eq(atoi(out), FAKE_ROWS);
+    ctl(0, "show neighbours --worker 0 --iface wan0 | wc -l");
+    ck_assert_int_eq(atoi(out), FAKE_ROWS + 1);
+}
+END_TEST
+
+START_TEST(drops_are_those_that_happened)
+{
+    rt.word[0][COUNTER_END + DROP_UDP_PORT] = 4;
+    ctl(0, "show drops");
+    expect("udp_port      4  no listener");
+    ck_assert_ptr_null(strstr(out, "ip4_checksum"));
+    ctl(0, "show drops --all");
+    expect("ip4_checksum");
+}
+END_TEST
+
+START_TEST(a_watch_goes_on_until_its_reader_is_gone)
+{
+    ctl(0, "show workers --watch 0.1 | head -n 5");
+    expect("RX/s");
+    ctl(0, "-j show workers -n 0.1 | head -n 2 | wc -l");
+    expect("2");
+}
+END_TEST
+
+START_TEST(a_capture_is_started_and_stopped)
+{
+    ctl(0, "capture start --worker 1 --file a.pcapng --max-size '2 MiB' --snaplen 96");
+    expect("running: a.pcapng");
+    expect("worker 1");
+    ck_assert_int_eq(rt.started.worker, 1);
+    ck_assert_uint_eq(rt.started.max_bytes, 2u << 20);
+    ck_assert_uint_eq(rt.started.snaplen, 96);
+    ctl(0, "capture stop");
+    expect("stopped: a.pcapng");
+    ctl(1, "capture stop");
+    expect("millracectl: no capture runs\n");
+    ctl(0, "capture start --json");
+    expect("\"worker\": null");
+    ck_assert_uint_eq(rt.started.max_bytes, 0);
+}
+END_TEST
+
+START_TEST(a_refused_reload_prints_the_faults)
+{
+    ctl(0, "reload");
+    expect("reloaded /etc/millrace/fake.yaml");
+    rt.refuse_reload = "f.yaml:3: mtu: too large\nf.yaml:4: x\n";
+    ctl(1, "reload");
+    ck_assert_str_eq(out, "f.yaml:3: mtu: too large\nf.yaml:4: x\n"
+                          "millracectl: nothing was changed\n");
+}
+END_TEST
+
+START_TEST(neighbours_are_forgotten)
+{
+    fake_neighbour(&rt, 1, 0, "10.0.0.1", 1, 0);
+    ctl(0, "flush neighbours -w 0");
+    expect("0 entries forgotten");
+    ctl(0, "flush neighbours");
+    expect("1 entries forgotten");
+}
+END_TEST
+
+START_TEST(metrics_are_passed_on)
+{
+    ctl(0, "metrics");
+    expect("millrace_uptime_seconds 90");
+    expect("# EOF\n");
+}
+END_TEST
+
+START_TEST(refusals_are_sentences)
+{
+    ctl(1, "show neighbours --iface nope");
+    ck_assert_str_eq(out, "millracectl: no device 'nope'\n");
+    ctl(1, "show neighbours --iface '%%&=?'");
+    ck_assert_str_eq(out, "millracectl: no device '%&=?'\n");
+    rt.mute[1] = true;
+    ctl(1, "show paths");
+    ck_assert_str_eq(out, "millracectl: worker 1: no answer in time\n");
+}
+END_TEST
+
+START_TEST(usage_is_checked_before_anything_is_asked)
+{
+    static const char *const bad[] = {
+        "",
+        "show",
+        "shw ports",
+        "show port",
+        "show ports extra",
+        "show ports --file x",
+        "capture",
+        "capture start --max-size 12x",
+        "capture start --max-size 1",
+        "capture start --snaplen -1",
+        "capture start --worker x",
+        "show workers --watch 0",
+        "show workers --watch nan",
+        "show workers --watch x",
+        "show config --watch 1",
+        "metrics --json",
+        "--socket",
+        "--nonsense show ports",
+        "doctor --worker 1",
+        "show health --help extra",
+    };
+    ctl(0, "--help");
+    expect("flush neighbours");
+    ctl(0, "show --help");
+    expect("show drops");
+    ck_assert_ptr_null(strstr(out, "capture start"));
+    ctl(0, "--version");
+    expect("millracectl ");
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        ctl(2, "%s", bad[i]);
+        expect("millracectl: ");
+    }
+    ck_assert_int_eq(rt.capture.state, CAPTURE_OFF);
+}
+END_TEST
+
+START_TEST(nobody_there_exits_with_3)
+{
+    ctl(3, "-s %s/none show health", dir);
+    expect("is millrace running?");
+    ctl(3, "-s %s/none metrics", dir);
+    ctl(3, "-s %s/none capture stop", dir);
+}
+END_TEST
+
+START_TEST(the_doctor_needs_no_appliance)
+{
+    char file[128];
+    snprintf(file, sizeof(file), "%s/c.yaml", dir);
+    FILE *f = fopen(file, "w");
+    ck_assert_ptr_nonnull(f);
+    fputs("devices: [{name: n0, driver: \"null\"}]\nmemory: {hugepages: off}\n"
+          "capture: {directory: /tmp}\ncontrol: {socket: /tmp/millrace-never.sock}\n",
+          f);
+    fclose(f);
+    ctl(0, "doctor --config %s", file);
+    expect("ok    config: ");
+    expect(" 0 failures\n");
+    f = fopen(file, "a");
+    fputs("nonsense: 1\n", f);
+    fclose(f);
+    ctl(1, "doctor --config %s", file);
+    expect("c.yaml:5: ");
+    ctl(1, "doctor --json --config %s", file);
+    expect("\"worst\": \"fail\"");
+    unlink(file);
+    ctl(1, "doctor --config %s", file);
+    expect("No such file");
+}
+END_TEST
+
+/* What the shell offers after these words, the last of which is being typed. */
+static void completes(const char *words, const char *offers)
+{
+    char command[1024];
+    snprintf(command, sizeof(command),
+             "PATH=$(dirname '%s'):$PATH bash -c '. %s; COMP_WORDS=(%s); "
+             "COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _millracectl; echo ${COMPREPLY[*]}'",
+             MILLRACECTL, COMPLETION, words);
+    FILE *run = popen(command, "r");
+    ck_assert_ptr_nonnull(run);
+    size_t len = fread(out, 1, sizeof(out) - 1, run);
+    out[len] = '\0';
+    ck_assert_int_eq(pclose(run), 0);
+    ck_assert_str_eq(out, offers);
+}
+
+START_TEST(the_shell_completes)
+{
+    completes("millracectl \"\"", "capture doctor flush metrics reload show\n");
+    completes("millracectl show p", "paths ports\n");
+    completes("millracectl -s /x capture \"\"", "start stop\n");
+    completes("millracectl doctor --c", "--config\n");
+    completes("millracectl reload \"\"", "\n");
+    completes("millracectl show workers -w \"\"", "\n");
+}
+END_TEST
+
+UNIT_MAIN("millracectl", setup, teardown, everything_can_be_shown,
+          an_appliance_that_is_not_well_exits_with_1, all_pages_of_a_list_are_shown,
+          drops_are_those_that_happened, a_watch_goes_on_until_its_reader_is_gone,
+          a_capture_is_started_and_stopped, a_refused_reload_prints_the_faults,
+          neighbours_are_forgotten, metrics_are_passed_on, refusals_are_sentences,
+          usage_is_checked_before_anything_is_asked, nobody_there_exits_with_3,
+          the_doctor_needs_no_appliance, the_shell_completes)
