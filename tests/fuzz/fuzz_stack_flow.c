@@ -88,7 +88,7 @@ static void take(struct world *w, uint32_t i)
 
 static void find(struct world *w, uint32_t from, uint32_t n)
 {
-    struct flow_key keys[256];
+    static struct flow_key keys[256];
     struct flow *found[256];
     for (uint32_t k = 0; k < n; k++)
         keys[k] = key_of((from + k * 7) % FLOWS);
