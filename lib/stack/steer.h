@@ -42,9 +42,10 @@ static inline uint16_t steer_worker(const struct steer *s, uint32_t hash)
 
 /*
  * The owner of a received frame, or STEER_ALL. Reads the frame only; anything malformed belongs to
- * worker 0, whose stack will count it. Fragments are owned by addresses alone. A device's hash
- * (PKT_RX_HASH) is believed only for packets whose headers it certainly covered: TCP and UDP over
- * IPv4 or IPv6 without fragments; the rest is hashed here.
+ * worker 0, whose stack will count it, and so does what was sent to a group. Fragments and
+ * protocols without ports are owned by addresses alone, ICMP errors by the flow they quote. A
+ * device's hash (PKT_RX_HASH) is believed only for packets whose headers it certainly covered: TCP
+ * and UDP over IPv4 or IPv6 without fragments; the rest is hashed here.
  */
 uint16_t steer_owner(const struct steer *s, const struct pkt *p);
 
