@@ -430,6 +430,18 @@ static void add_faults(struct doctor *d, char *text, const char *fix)
             doctor_add(d, DOCTOR_FAIL, "config", fix, "%s", line);
 }
 
+/* What a running appliance holds looks taken to the other checks. */
+static void check_running(struct doctor *d)
+{
+    struct client_reply reply;
+    char error[CLIENT_ERROR_TEXT];
+    const char *path = d->config->control.socket;
+    if (client_call(path, "GET", "/v1/version", NULL, &reply, error) == 0)
+        doctor_add(d, DOCTOR_WARN, "millrace", "stop it first, or ask it: millracectl show health",
+                   "runs already on %s: what it holds looks taken here", path);
+    client_reply_free(&reply);
+}
+
 static void examine(struct doctor *d, const char *file)
 {
     char *text = NULL;
@@ -449,6 +461,7 @@ static void examine(struct doctor *d, const char *file)
                        file);
         add_faults(d, text, NULL);
         d->config = config;
+        check_running(d);
         doctor_examine(d);
     }
     fclose(errors);
@@ -561,7 +574,7 @@ static int run(const char *words, struct options *o)
 {
     const struct command *c = find_command(words);
     if (!c && *words && any_begins_with(words))
-        return usage("'%s' what? millracectl %s --help lists all", words, words);
+        return usage("'%s' what?", words);
     if (!c)
         return *words ? usage("no command '%s'", words) : usage("which command?");
     for (int i = 0; i < OPT_END; i++)

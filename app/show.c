@@ -166,7 +166,7 @@ static void seconds_cell(struct table *t, const json_t *row, const char *key)
 
 void show_neighbours(const struct show *s)
 {
-    struct table *t = table_new("ADDRESS MAC DEVICE STATE >CONFIRMED >WAITING");
+    struct table *t = table_new("ADDRESS MAC DEVICE STATE >AGE >WAIT");
     size_t i;
     json_t *row;
     json_array_foreach(json_object_get(s->now, "neighbours"), i, row)

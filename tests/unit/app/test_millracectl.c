@@ -267,6 +267,7 @@ START_TEST(the_doctor_needs_no_appliance)
     ctl(0, "doctor --config %s", file);
     expect("ok    config: ");
     expect(" 0 failures\n");
+    ck_assert_ptr_null(strstr(out, "runs already"));
     f = fopen(file, "a");
     fputs("nonsense: 1\n", f);
     fclose(f);
@@ -296,6 +297,21 @@ static void completes(const char *words, const char *offers)
     ck_assert_str_eq(out, offers);
 }
 
+START_TEST(the_doctor_sees_an_appliance_that_runs)
+{
+    char file[128];
+    snprintf(file, sizeof(file), "%s/c.yaml", dir);
+    FILE *f = fopen(file, "w");
+    ck_assert_ptr_nonnull(f);
+    fprintf(f, "memory: {hugepages: off}\ncapture: {directory: /tmp}\ncontrol: {socket: %s}\n",
+            path);
+    fclose(f);
+    ctl(0, "doctor --config %s", file);
+    expect("warn  millrace: runs already on ");
+    unlink(file);
+}
+END_TEST
+
 START_TEST(the_shell_completes)
 {
     completes("millracectl \"\"", "capture doctor flush metrics reload show\n");
@@ -313,4 +329,5 @@ UNIT_MAIN("millracectl", setup, teardown, everything_can_be_shown,
           a_capture_is_started_and_stopped, a_refused_reload_prints_the_faults,
           neighbours_are_forgotten, metrics_are_passed_on, refusals_are_sentences,
           usage_is_checked_before_anything_is_asked, nobody_there_exits_with_3,
-          the_doctor_needs_no_appliance, the_shell_completes)
+          the_doctor_needs_no_appliance, the_doctor_sees_an_appliance_that_runs,
+          the_shell_completes)
