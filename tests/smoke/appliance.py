@@ -234,6 +234,16 @@ class Appliance:
             step=0.02,
         )
 
+    def announced(self):
+        """Until each IPv4 address has been announced twice (RFC 5227 2.3), and is silent then."""
+        n = 2 * sum("." in a for a in self.addresses())
+        machine.poll(
+            "addresses are announced",
+            4,
+            lambda: self.published().count("arp_tx_requests") >= n,
+            step=0.02,
+        )
+
     def explain(self, since):
         """What a person wants to see when a case has failed."""
         lines = [f"{self.name}: " + ("runs" if self.running() else "does not run")]

@@ -118,6 +118,14 @@ class Namespace:
             self.ip("addr", "add", address, "dev", interface, *nodad)
         self.ip("link", "set", interface, *(["mtu", str(mtu)] if mtu else []), "up")
 
+    def connected(self, interface):
+        """Waits for the carrier, which the kernel notices up to a second late."""
+        poll(
+            f"{interface} has a carrier",
+            5,
+            lambda: "state DOWN" not in self.ip("link", "show", interface),
+        )
+
     def plain(self, interface):
         """The kernel's offloads off: a frame is what goes over the wire, with its checksums."""
         for name in OFFLOADS:
@@ -270,6 +278,7 @@ class Pair(Lab):
         if self.silent:
             self.peer.silent(self.peer_if)
         self.peer.up(self.peer_if, *self.theirs, mtu=self.mtu)
+        self.peer.connected(self.peer_if)
         self.raw = self.peer.packets(self.peer_if)
         self.watch(self.peer, self.peer_if)
         if not self.app:
