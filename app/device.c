@@ -11,6 +11,15 @@
 #define AF_PACKET_FRAMES 512u
 #define AF_PACKET_HEADER 128u /* in front of a frame in the kernel's ring, rounded up */
 
+/* Bytes of a frame of the kernel's ring: a power of two. */
+static uint32_t af_packet_frame(const struct config_device *d)
+{
+    uint32_t frame = 2048;
+    while (frame < d->iface.mtu + L2_BYTES + AF_PACKET_HEADER)
+        frame *= 2;
+    return frame;
+}
+
 /* What DPDK calls the driver; a virtual device's name starts with it. */
 static const char *prefix(enum config_driver d)
 {
@@ -90,12 +99,10 @@ __attribute__((format(printf, 2, 3))) static void add(struct text *t, const char
     va_end(list);
 }
 
-/* A frame of the kernel's ring is a power of two, a block a whole number of pages. */
+/* A block of the kernel's ring is a whole number of pages and of frames. */
 static void add_af_packet(struct text *t, const struct config_device *d, unsigned queues)
 {
-    unsigned frame = 2048;
-    while (frame < d->iface.mtu + L2_BYTES + AF_PACKET_HEADER)
-        frame *= 2;
+    unsigned frame = af_packet_frame(d);
     unsigned count = AF_PACKET_FRAMES;
     if (d->rx_descriptors > count)
         count = d->rx_descriptors;
@@ -167,5 +174,9 @@ uint32_t device_queue_packets(const struct config_device *d)
 
 uint32_t device_room(const struct config_device *d)
 {
-    return d->iface.mtu + L2_BYTES + (d->driver == CONFIG_DRIVER_AF_XDP ? DEVICE_HEADROOM : 0u);
+    switch (d->driver) {
+    case CONFIG_DRIVER_AF_XDP: return d->iface.mtu + L2_BYTES + DEVICE_HEADROOM;
+    case CONFIG_DRIVER_AF_PACKET: return af_packet_frame(d); /* it copies what the ring holds */
+    default: return d->iface.mtu + L2_BYTES;
+    }
 }

@@ -69,3 +69,15 @@ bool netdev_promiscuous(const char *interface)
     struct ifreq r = {.ifr_flags = 0};
     return request(interface, SIOCGIFFLAGS, &r) == 0 && r.ifr_flags & IFF_PROMISC;
 }
+
+unsigned netdev_mtu(const char *interface)
+{
+    struct ifreq r = {.ifr_mtu = 0};
+    return request(interface, SIOCGIFMTU, &r) == 0 ? (unsigned)r.ifr_mtu : 0;
+}
+
+bool netdev_set_mtu(const char *interface, unsigned mtu)
+{
+    struct ifreq r = {.ifr_mtu = (int)mtu};
+    return request(interface, SIOCSIFMTU, &r) == 0;
+}

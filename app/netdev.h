@@ -13,6 +13,11 @@ unsigned netdev_queues(const char *interface, unsigned *combined);
 /* Sets it up if it is down. False: errno says why. */
 bool netdev_up(const char *interface);
 
+/* 0: unknown. */
+unsigned netdev_mtu(const char *interface);
+/* False: errno says why. */
+bool netdev_set_mtu(const char *interface, unsigned mtu);
+
 /* Whether it takes every frame already. */
 bool netdev_promiscuous(const char *interface);
 

@@ -49,6 +49,7 @@ static bool fault(const struct port *p, const struct config_device *d, const cha
 static bool borrow(struct port *p)
 {
     p->was_promiscuous = netdev_promiscuous(p->interface);
+    p->was_mtu = netdev_mtu(p->interface);
     if (netdev_up(p->interface))
         return true;
     log_error("device %s: interface '%s': %s; type: ip link set %s up, in the network namespace "
@@ -279,18 +280,6 @@ static bool set_filters(const struct port *p, const struct config_device *d, uin
     return true;
 }
 
-static bool set_mtu(const struct port *p, const struct config_device *d, uint16_t dpdk,
-                    const struct rte_eth_dev_info *info)
-{
-    int ret = rte_eth_dev_set_mtu(dpdk, p->mtu);
-    if (ret == 0 || ret == -ENOTSUP)
-        return true;
-    log_error("device %s: MTU %u: %s; the driver takes %u to %u", p->name, p->mtu,
-              rte_strerror(-ret), info->min_mtu, info->max_mtu);
-    (void)d;
-    return false;
-}
-
 /* Some drivers bound the frame and forget the MTU. */
 static uint32_t largest_mtu(const struct rte_eth_dev_info *info)
 {
@@ -300,15 +289,42 @@ static uint32_t largest_mtu(const struct rte_eth_dev_info *info)
     return RTE_MIN(info->max_mtu, info->max_rx_pktlen - around);
 }
 
+/*
+ * What the driver is told. DPDK 22.11's AF_PACKET driver reports a plain Ethernet frame as its
+ * limit, and then moves frames of whatever size its ring has: there we tell the interface
+ * ourselves.
+ */
+static uint16_t driver_mtu(const struct port *p, const struct rte_eth_dev_info *info)
+{
+    return p->driver == CONFIG_DRIVER_AF_PACKET ? least(p->mtu, largest_mtu(info)) : p->mtu;
+}
+
+static bool set_mtu(const struct port *p, uint16_t dpdk, const struct rte_eth_dev_info *info)
+{
+    if (p->driver == CONFIG_DRIVER_AF_PACKET) {
+        if (netdev_set_mtu(p->interface, p->mtu))
+            return true;
+        log_error("device %s: interface '%s' refuses MTU %u: %s", p->name, p->interface, p->mtu,
+                  strerror(errno));
+        return false;
+    }
+    int ret = rte_eth_dev_set_mtu(dpdk, p->mtu);
+    if (ret == 0 || ret == -ENOTSUP)
+        return true;
+    log_error("device %s: MTU %u: %s; the driver takes %u to %u", p->name, p->mtu,
+              rte_strerror(-ret), info->min_mtu, info->max_mtu);
+    return false;
+}
+
 static bool configure(struct port *p, const struct config_device *d, uint16_t dpdk,
                       const struct rte_eth_dev_info *info, bool scatter)
 {
     uint8_t key[STEER_KEY_BYTES];
     struct rte_eth_conf conf = {
-        .rxmode = {.mtu = p->mtu, .offloads = rx_offloads(info, scatter)},
+        .rxmode = {.mtu = driver_mtu(p, info), .offloads = rx_offloads(info, scatter)},
         .txmode = {.offloads = tx_offloads(info, p->vlan != 0)},
     };
-    if (p->mtu < info->min_mtu || p->mtu > largest_mtu(info)) {
+    if (p->mtu < info->min_mtu || driver_mtu(p, info) > largest_mtu(info)) {
         log_error("device %s (%s): MTU %u is outside the driver's %u..%u", p->name,
                   config_driver_name(d->driver), p->mtu, info->min_mtu, largest_mtu(info));
         return false;
@@ -341,7 +357,7 @@ static bool start_one(struct port *p, const struct config_device *d, uint16_t dp
         return fault(p, d, "asking what it can do", ret);
     p->rss = can_spread(&info, p->queues);
     bool scatter = device_room(d) > pool[0]->pkt.room;
-    if (!configure(p, d, dpdk, &info, scatter) || !set_mtu(p, d, dpdk, &info))
+    if (!configure(p, d, dpdk, &info, scatter) || !set_mtu(p, dpdk, &info))
         return false;
     ret = setup_queues(p, d, dpdk, &info, pool);
     if (ret < 0)
@@ -410,6 +426,8 @@ void port_close(struct port *p)
         rte_eth_dev_stop(p->dpdk[i]);
         rte_eth_dev_close(p->dpdk[i]);
     }
+    if (p->was_mtu && p->was_mtu != p->mtu)
+        netdev_set_mtu(p->interface, p->was_mtu);
     p->n_dpdk = 0;
     p->n_lanes = 0;
 }

@@ -44,6 +44,7 @@ struct port {
     uint64_t rx_offloads; /* DPDK's, as configured */
     bool rss;
     bool was_promiscuous; /* a borrowed interface, before us */
+    unsigned was_mtu;     /* the same; 0: unknown */
 };
 
 /*

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * DPDK's AF_PACKET driver joins its sockets in a fanout group that asks the kernel to put IPv4
+ * fragments together before it chooses a socket. The result is longer than a frame of the ring, so
+ * it is cut off: no fragmented datagram ever arrives whole. The driver has no argument against it.
+ *
+ * So the program defines setsockopt itself, which the dynamic linker then prefers for every library
+ * of the process, and takes that one flag out on the way to the kernel. Fragments come one by one;
+ * the kernel hashes them by addresses, as steer_owner does.
+ */
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <linux/if_packet.h>
+
+#define FANOUT_FLAGS_SHIFT 16 /* packet(7): the mode and flags are the upper half */
+
+int setsockopt(int fd, int level, int name, const void *value, socklen_t length)
+{
+    int fanout;
+    if (level == SOL_PACKET && name == PACKET_FANOUT && length == sizeof(fanout)) {
+        fanout = *(const int *)value & ~(PACKET_FANOUT_FLAG_DEFRAG << FANOUT_FLAGS_SHIFT);
+        value = &fanout;
+    }
+    return (int)syscall(SYS_setsockopt, fd, level, name, value, length);
+}
