@@ -87,6 +87,7 @@ static uint32_t crc32c_portable(uint32_t crc, const void *data, size_t len)
  * 33, that of H first.
  */
 #define FOLD_2048 0xdcb17aa4, 0xb9e02b86
+#define FOLD_1024 0x6992cea2, 0x0d3b6092
 #define FOLD_512  0x740eef02, 0x9e4addf8
 #define FOLD_384  0x1c291d04, 0xddc0152b
 #define FOLD_256  0x3da6d0cb, 0xba4fc28e
@@ -223,8 +224,8 @@ TARGET_AVX512 static inline uint32_t crc_by_wide_folding(uint32_t crc, const uin
         x3 = fold512(x3, k2048, load512(p + at + 192));
     }
     x1 = fold512(x0, k512, x1);
-    x2 = fold512(x1, k512, x2);
     x3 = fold512(x2, k512, x3);
+    x3 = fold512(x1, pair512(FOLD_1024), x3);
     for (; len - at >= 64; at += 64)
         x3 = fold512(x3, k512, load512(p + at));
     return reduce512(x3);

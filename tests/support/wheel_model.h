@@ -14,12 +14,13 @@
 #include "base/bytes.h"
 #include "base/wheel.h"
 
-#define MODEL_TIMERS 24
+#define MODEL_TIMERS 80
 
 struct wheel_model {
     struct wheel wheel;
     struct reader in; /* zeroes when it has run out */
     tick_t now;
+    unsigned reach;  /* log2 of the distance of most, so that slots get crowded */
     uint64_t arming; /* counts arms */
     uint32_t fired;
     bool moved; /* a timer was cancelled or re-armed since the wheel was last empty */
@@ -43,8 +44,8 @@ static inline struct model_timer *model_pick(struct wheel_model *m)
 static inline tick_t model_when(struct wheel_model *m)
 {
     uint8_t how = reader_u8(&m->in);
-    unsigned shift = how % 60;
-    tick_t distance = (tick_t)reader_u8(&m->in) << shift >> (how & 7);
+    unsigned shift = how & 3 ? m->reach : how % 60;
+    tick_t distance = (tick_t)reader_u8(&m->in) << shift >> (how >> 2 & 3);
     if (how >= 250)
         return TICK_NEVER - (how - 250);
     if (how >= 235)
@@ -157,12 +158,12 @@ static inline void model_check(struct wheel_model *m)
         assert(next == model_next(m) && "exact unless something was cancelled or moved");
 }
 
-/* Sleeps as the wheel says until something fires. It may be woken early once for each level. */
+/* Sleeps as the wheel says until something fires. Each early call opens a slot at least. */
 static inline void model_sleep(struct wheel_model *m)
 {
     uint32_t fired = m->fired;
     for (unsigned woken = 0; m->wheel.armed > 0 && m->fired == fired; woken++) {
-        assert(woken <= WHEEL_LEVELS && "each early call leaves its slot's exact time behind");
+        assert(woken <= WHEEL_LEVELS * MODEL_TIMERS && "each early call opens a slot");
         model_expire(m, wheel_next(&m->wheel));
     }
 }
@@ -184,6 +185,7 @@ static inline uint32_t wheel_model_run(const uint8_t *bytes, size_t len)
 {
     struct wheel_model m = {.in = reader_of(bytes, len)};
     m.now = reader_u64(&m.in) >> (reader_u8(&m.in) & 63);
+    m.reach = reader_u8(&m.in) % 56;
     wheel_init(&m.wheel, m.now);
     for (int i = 0; i < MODEL_TIMERS; i++) {
         m.timer[i].model = &m;

@@ -48,6 +48,12 @@ static void arm(struct note *n, tick_t when)
     wheel_arm(&w, &n->timer, when);
 }
 
+#define MANY  10000
+#define STEP  (100 * TICK_US)
+#define SPELL (200 * TICK_MS)
+
+static struct note many[MANY];
+
 /* What one expire fires, by name, in order. */
 static const char *expire(tick_t now)
 {
@@ -290,7 +296,6 @@ END_TEST
 START_TEST(next_is_exact_until_something_is_cancelled)
 {
     struct rng rng;
-    static struct note many[500];
     tick_t earliest = TICK_NEVER;
     rng_seed(&rng, 7);
     for (int i = 0; i < 500; i++) {
@@ -309,6 +314,26 @@ START_TEST(next_is_exact_until_something_is_cancelled)
     ck_assert_uint_le(early, T0 + 10 * TICK_SEC + 5);
     ck_assert_str_eq(expire(early), "");
     ck_assert_uint_eq(wheel_next(&w), T0 + 10 * TICK_SEC + 5);
+}
+END_TEST
+
+START_TEST(put_off_again_and_again_fires_once_and_on_time)
+{
+    struct note a = note('a'), b = note('b');
+    tick_t now = T0;
+    for (int i = 0; i < 5000; i++, now += 100 * TICK_US) {
+        arm(&a, now + 200 * TICK_MS);
+        arm(&b, now + 200 * TICK_MS);
+        arm(&b, now + 190 * TICK_MS); /* and back, before a, maybe in the same slot */
+        ck_assert_uint_le(wheel_next(&w), now + 190 * TICK_MS);
+        ck_assert_str_eq(expire(now), "");
+    }
+    now -= 100 * TICK_US;
+    ck_assert_uint_eq(w.armed, 2);
+    ck_assert_str_eq(expire(now + 190 * TICK_MS - 1), "");
+    ck_assert_str_eq(expire(now + 200 * TICK_MS - 1), "b");
+    ck_assert_uint_eq(wheel_next(&w), now + 200 * TICK_MS);
+    ck_assert_str_eq(expire(now + 200 * TICK_MS), "a");
 }
 END_TEST
 
@@ -352,6 +377,71 @@ START_TEST(a_clock_that_goes_back_stands_still)
 }
 END_TEST
 
+/* How many have fired or moved to another level since levels was filled in. */
+static unsigned disturbed(uint8_t *levels)
+{
+    unsigned n = 0;
+    for (size_t i = 0; i < MANY; i++) {
+        n += many[i].timer.level != levels[i];
+        levels[i] = many[i].timer.level;
+    }
+    return n;
+}
+
+static uint64_t fired_of_many;
+static struct note *fired_last;
+
+static void in_order(struct timer *t, tick_t now)
+{
+    struct note *n = container_of(t, struct note, timer);
+    ck_assert(n->again <= now && n->again > now - STEP); /* again: when it was armed for */
+    ck_assert(!fired_last || fired_last->again < n->again ||
+              (fired_last->again == n->again && fired_last < n));
+    fired_last = n;
+    fired_of_many++;
+}
+
+/* No call does the work of many: timers are fired and moved in proportion to the time that passes.
+ */
+START_TEST(a_crowd_moves_a_few_at_a_time)
+{
+    static uint8_t levels[MANY];
+    struct rng rng;
+    rng_seed(&rng, 3);
+    for (size_t i = 0; i < MANY; i++) {
+        many[i].again = T0 + SPELL + rng_below(&rng, SPELL);
+        timer_init(&many[i].timer, in_order);
+        wheel_arm(&w, &many[i].timer, many[i].again);
+    }
+    (void)disturbed(levels);
+    unsigned most = 0;
+    for (tick_t now = T0; now <= T0 + 2 * SPELL; now += STEP) {
+        wheel_expire(&w, now);
+        unsigned n = disturbed(levels);
+        most = n > most ? n : most;
+    }
+    ck_assert_uint_eq(fired_of_many, MANY);
+    ck_assert_uint_eq(w.armed, 0);
+    ck_assert_uint_lt(most, 100); /* five are due in a step; a slot holds thousands */
+}
+END_TEST
+
+START_TEST(a_crowd_due_at_once_fires_in_order)
+{
+    struct rng rng;
+    rng_seed(&rng, 4);
+    for (size_t i = 0; i < MANY; i++) {
+        many[i].again = T0 + SPELL + rng_below(&rng, STEP / 32); /* many at the same time */
+        timer_init(&many[i].timer, in_order);
+        wheel_arm(&w, &many[i].timer, many[i].again);
+    }
+    wheel_expire(&w, T0 + SPELL - 1);
+    ck_assert_uint_eq(fired_of_many, 0);
+    wheel_expire(&w, T0 + SPELL + STEP / 32);
+    ck_assert_uint_eq(fired_of_many, MANY);
+}
+END_TEST
+
 START_TEST(random_histories_agree_with_the_model)
 {
     uint8_t bytes[4096];
@@ -374,5 +464,7 @@ UNIT_MAIN("wheel", setup, NULL, fires_at_its_time_and_never_before, fires_in_ord
           rearmed_by_its_callback_for_later_fires_then,
           callback_cancels_what_is_due_in_the_same_call, callback_cancels_and_postpones_the_overdue,
           callback_frees_the_owner, expire_from_a_callback_is_caught, cancelled_never_fires,
-          next_is_exact_until_something_is_cancelled, an_idle_age_costs_nothing, the_end_of_time,
-          a_clock_that_goes_back_stands_still, random_histories_agree_with_the_model)
+          next_is_exact_until_something_is_cancelled,
+          put_off_again_and_again_fires_once_and_on_time, an_idle_age_costs_nothing,
+          the_end_of_time, a_clock_that_goes_back_stands_still, a_crowd_moves_a_few_at_a_time,
+          a_crowd_due_at_once_fires_in_order, random_histories_agree_with_the_model)
