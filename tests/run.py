@@ -51,7 +51,7 @@ def meson_test(build, names):
     if not names:
         return
     command = ["meson", "test", "-C", build]
-    if os.environ.get("FUZZ_SECONDS"):
+    if os.environ.get("FUZZ_SECONDS") or os.environ.get("SIM_SEEDS"):
         command += ["--timeout-multiplier", "0"]  # none: the time was asked for
     child.run(command + names, env={**SANITIZERS, **os.environ})
 
