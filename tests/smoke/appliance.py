@@ -13,13 +13,13 @@ import machine
 
 SAMPLE = re.compile(r"(millrace_[a-z0-9_]+)(?:\{(.*)\})? (\S+)$")
 LABEL = re.compile(r'(\w+)="([^"]*)"')
-READY = 10  # seconds a start may take
+READY = 20  # seconds a start may take
 LOG_LINES = 25
 
 
 class UnixConnection(http.client.HTTPConnection):
     def __init__(self, path):
-        super().__init__("localhost", timeout=5)
+        super().__init__("localhost", timeout=10)
         self.path = path
 
     def connect(self):
@@ -148,7 +148,7 @@ class Appliance:
     def running(self):
         return self.process is not None and self.process.poll() is None
 
-    def stop(self, how=signal.SIGTERM, seconds=5):
+    def stop(self, how=signal.SIGTERM, seconds=10):
         """Its exit status."""
         self.process.send_signal(how)
         return self.process.wait(seconds)
@@ -192,9 +192,9 @@ class Appliance:
             old = zip(now.counts["turns"], before.counts["turns"])
             return now if all(a != b for a, b in old) else None
 
-        return machine.poll("each worker publishes its counters", 3, newer, step=0.002)
+        return machine.poll("each worker publishes its counters", 10, newer, step=0.002)
 
-    def after(self, since, seconds=3, **counts):
+    def after(self, since, seconds=10, **counts):
         """The first snapshot in which all these counters have grown by as much or more. A packet's
         counter and the reason of its drop are published together."""
 
@@ -215,9 +215,9 @@ class Appliance:
         ports = self.get("/v1/ports")["ports"]
         return next(p["mac"] for p in ports if device in (None, p["device"]))
 
-    def addresses(self, device=None):
+    def addresses(self, device=None, worker=0):
         """Their states by the address without prefix length."""
-        rows = self.get("/v1/addresses")["addresses"]
+        rows = self.get(f"/v1/addresses?worker={worker}")["addresses"]
         return {
             r["address"].split("/")[0]: r["state"] for r in rows if device in (None, r["device"])
         }
@@ -225,21 +225,21 @@ class Appliance:
     def link_local(self, device=None):
         return next(a for a in self.addresses(device) if a.startswith("fe80"))
 
-    def settle(self, seconds=4):
-        """Until no address is under duplicate address detection."""
-        machine.poll(
-            "addresses leave duplicate address detection",
-            seconds,
-            lambda: "tentative" not in self.addresses().values(),
-            step=0.02,
-        )
+    def settle(self, seconds=10):
+        """Until no worker has an address under duplicate address detection."""
+
+        def settled():
+            workers = range(len(self.config["workers"]["cores"]))
+            return not any("tentative" in self.addresses(worker=w).values() for w in workers)
+
+        machine.poll("addresses leave duplicate address detection", seconds, settled, step=0.02)
 
     def announced(self):
         """Until each IPv4 address has been announced twice (RFC 5227 2.3), and is silent then."""
         n = 2 * sum("." in a for a in self.addresses())
         machine.poll(
             "addresses are announced",
-            4,
+            10,
             lambda: self.published().count("arp_tx_requests") >= n,
             step=0.02,
         )

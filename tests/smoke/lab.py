@@ -122,7 +122,7 @@ class Namespace:
         """Waits for the carrier, which the kernel notices up to a second late."""
         poll(
             f"{interface} has a carrier",
-            5,
+            10,
             lambda: "state DOWN" not in self.ip("link", "show", interface),
         )
 
@@ -296,7 +296,7 @@ class Pair(Lab):
         """A packet in a frame; to the appliance unless dst is given."""
         self.raw.send(ether(dst or self.app.mac(), src, kind, packet, vlan))
 
-    def receive(self, what, match, seconds=3):
+    def receive(self, what, match, seconds=10):
         """The first frame from the appliance that matches; others are passed over."""
         until = time.monotonic() + seconds
         while True:

@@ -75,10 +75,10 @@ def run(*argv, timeout=20, check=True, **options):
 
 
 def alive(pid):
-    """Is that a run of these tests, and not another program that got its number?"""
+    """May that still be a run of these tests? Another program may have got its number."""
     try:
         with open(f"/proc/{pid}/cmdline", "rb") as file:
-            return b"smoke" in file.read()
+            return b"python" in file.read()
     except OSError:
         return False
 

@@ -27,7 +27,7 @@ def replies(output):
 
 def ping_all(pair, address, *words, count=3):
     """Each request has its reply, with the data that was sent."""
-    output = pair.ping("-c", str(count), "-i", "0.01", "-W", "2", *words, address, check=False)
+    output = pair.ping("-c", str(count), "-i", "0.01", "-W", "5", *words, address, check=False)
     assert replies(output) == (count, count), output
 
 
@@ -68,7 +68,7 @@ def answers_on_its_link_local_address(pair):
 
 def answers_a_ping_to_all_nodes(pair):
     pair.app.settle()
-    output = pair.ping("-c", "2", "-i", "0.01", "-W", "2", "-L", f"ff02::1%{pair.peer_if}")
+    output = pair.ping("-c", "2", "-i", "0.01", "-W", "5", "-L", f"ff02::1%{pair.peer_if}")
     assert pair.app.link_local() in output, output
 
 
@@ -184,7 +184,7 @@ class Routed(Pair):
 
 
 def ping_far(lab, address, size, count=2):
-    words = ("-n", "-c", str(count), "-i", "0.01", "-W", "1", "-s", str(size), address)
+    words = ("-n", "-c", str(count), "-i", "0.01", "-W", "2", "-s", str(size), address)
     return lab.far.run("ping", *words, check=False).stdout
 
 
