@@ -6,6 +6,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <mntent.h>
 #include <sched.h>
 #include <stdarg.h>
@@ -332,6 +333,20 @@ static void add_split(struct args *a, const char *text)
     }
 }
 
+/* The process that holds DPDK's lock for our prefix; 0: none. */
+static pid_t holder(void)
+{
+    char path[PATH_MAX];
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    snprintf(path, sizeof(path), "%s/config", rte_eal_get_runtime_dir());
+    int fd = open(path, O_RDWR | O_CLOEXEC);
+    if (fd < 0)
+        return 0;
+    pid_t pid = fcntl(fd, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK ? lock.l_pid : 0;
+    close(fd);
+    return pid;
+}
+
 static void explain_failure(const struct config *c, const struct args *a)
 {
     char line[ARG_BYTES];
@@ -339,15 +354,15 @@ static void explain_failure(const struct config *c, const struct args *a)
     line[0] = '\0';
     for (int i = 1; i < a->n && n < sizeof(line); i++)
         n += (size_t)snprintf(line + n, sizeof(line) - n, " %s", a->arg[i]);
-    if (rte_errno == EALREADY || rte_errno == EAGAIN)
-        log_error("DPDK did not start: another process with memory.file-prefix '%s' is running; "
-                  "stop it or choose another prefix",
-                  c->memory.file_prefix);
+    pid_t other = holder();
+    if (other > 0)
+        log_error("DPDK did not start: process %d runs with memory.file-prefix '%s'; stop it or "
+                  "choose another prefix",
+                  (int)other, c->memory.file_prefix);
     else
-        log_error(
-            "DPDK did not start: %s; its arguments were:%s; millracectl doctor says what this "
-            "machine lacks",
-            rte_strerror(rte_errno), line);
+        log_error("DPDK did not start: %s; its arguments were:%s; millracectl doctor says what "
+                  "this machine lacks",
+                  rte_errno ? rte_strerror(rte_errno) : "it gives no reason", line);
 }
 
 bool eal_start(const struct config *c, uint32_t megabytes, enum eal_memory *memory)

@@ -1,0 +1,197 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# Starts the appliance on one end of a veth pair, between two network namespaces made for it, and
+# prints commands to try. Nothing leaves the namespaces: they have no route to anywhere else.
+set -eu
+
+usage() {
+    cat <<'END'
+app/demo.sh BINARY [--driver af_xdp|af_packet|tap] [--workers N] [--keep]
+
+Runs BINARY in the foreground until Ctrl-C, then removes what was made.
+  --driver   how the appliance reaches its device (af_xdp, or af_packet where that cannot be had)
+  --workers  worker cores (1)
+  --keep     leave namespaces and files behind
+END
+}
+
+demo=millrace-demo
+client=millrace-client
+driver=
+workers=1
+keep=
+binary=
+child=
+dir=
+
+die() {
+    echo "demo: $*" >&2
+    exit 1
+}
+
+parse() {
+    while [ $# -gt 0 ]; do
+        case $1 in
+        --driver) [ $# -gt 1 ] || die "--driver needs a name"; driver=$2; shift ;;
+        --workers) [ $# -gt 1 ] || die "--workers needs a number"; workers=$2; shift ;;
+        --keep) keep=1 ;;
+        --help | -h) usage; exit 0 ;;
+        -*) usage >&2; die "unknown option $1" ;;
+        *) binary=$1 ;;
+        esac
+        shift
+    done
+    [ -n "$binary" ] || { usage >&2; exit 2; }
+    [ -x "$binary" ] || die "$binary is not there; type: make build"
+    case $driver in '' | af_xdp | af_packet | tap) ;; *) die "driver $driver is not one of the demo's" ;; esac
+    case $workers in '' | *[!0-9]* | 0) die "--workers takes a number from 1 on" ;; esac
+    [ "$(id -u)" = 0 ] || die "needs root, for namespaces and devices; type: sudo make run"
+    [ "$workers" -le "$(awk '/^processor/ { n++ } END { print n }' /proc/cpuinfo)" ] ||
+        die "this machine has fewer than $workers cores"
+}
+
+remove_namespaces() {
+    for ns in $demo $client; do
+        ip netns del "$ns" 2>/dev/null || true
+    done
+}
+
+# On every way out.
+# shellcheck disable=SC2317 # a trap calls it
+clean() {
+    trap '' INT TERM HUP
+    if [ -n "$child" ]; then
+        kill -TERM "$child" 2>/dev/null || true
+        wait "$child" 2>/dev/null || true
+    fi
+    if [ -n "$keep" ]; then
+        echo "demo: left $dir and the namespaces; remove them: ip netns del $demo; ip netns del $client; rm -r $dir"
+        return
+    fi
+    remove_namespaces
+    if [ -n "$dir" ]; then rm -rf "$dir"; fi
+}
+
+# What a killed demo left behind goes; one that runs stays.
+check_free() {
+    for ns in $demo $client; do
+        pids=$(ip netns pids "$ns" 2>/dev/null || true)
+        [ -z "$pids" ] || die "one runs already in namespace $ns (process $(echo "$pids" | head -n 1))"
+    done
+    remove_namespaces
+}
+
+in_ns() {
+    ns=$1
+    shift
+    ip netns exec "$ns" "$@"
+}
+
+# The appliance answers for mill0, so the kernel has to be silent there; and packets on a veth carry
+# no checksum unless their sender is told to fill it in.
+make_pair() {
+    ip netns add $demo
+    ip netns add $client
+    in_ns $demo ip link set lo up
+    in_ns $client ip link set lo up
+    if [ "$driver" = tap ]; then return; fi
+    ip link add mill0 netns $demo numrxqueues "$workers" numtxqueues "$workers" type veth \
+        peer name client0 netns $client numrxqueues "$workers" numtxqueues "$workers"
+    in_ns $demo sh -c 'echo 1 > /proc/sys/net/ipv6/conf/mill0/disable_ipv6'
+    in_ns $demo ethtool -K mill0 tx off gro off >/dev/null
+    in_ns $client ethtool -K client0 tx off >/dev/null
+    in_ns $demo ip link set mill0 up
+    client_addresses $client client0
+}
+
+client_addresses() {
+    in_ns "$1" ip addr add 10.77.0.2/24 dev "$2"
+    in_ns "$1" ip addr add fd77::2/64 dev "$2" nodad
+    in_ns "$1" ip link set "$2" up
+}
+
+write_config() {
+    cores=$(awk '/^processor/ { print $3 }' /proc/cpuinfo | tail -n "$workers" | paste -sd, -)
+    cat >"$dir/millrace.yaml" <<END
+devices:
+  - name: mill0
+    driver: $driver
+    interface: mill0
+    addresses: [10.77.0.1/24, "fd77::1/64"]
+workers:
+  cores: [$cores]
+control:
+  socket: $dir/control.sock
+memory:
+  file-prefix: millrace-demo
+capture:
+  directory: $dir/capture
+log:
+  level: info
+END
+}
+
+# Starts it and waits for its control socket. False: it ended before.
+start() {
+    write_config
+    ip netns exec $demo "$binary" --config "$dir/millrace.yaml" & # not in_ns: $! is to be it
+    child=$!
+    while [ ! -S "$dir/control.sock" ]; do
+        if ! kill -0 "$child" 2>/dev/null; then
+            wait "$child" || true
+            child=
+            return 1
+        fi
+        sleep 0.1
+    done
+}
+
+print_commands() {
+    from=$client
+    if [ "$driver" = tap ]; then from=$demo; fi
+    sudo=
+    if [ -n "${SUDO_USER:-}" ] && [ "$SUDO_USER" != root ]; then sudo='sudo '; fi
+    ctl="$sudo$(dirname "$(realpath "$binary")")/millracectl -s $dir/control.sock"
+    cat <<END
+
+The appliance runs: 10.77.0.1 and fd77::1 on mill0 ($driver, $workers worker core(s)). In another terminal:
+
+  ${sudo}ip netns exec $from ping 10.77.0.1
+  ${sudo}ip netns exec $from ping -6 fd77::1
+  ${sudo}ip netns exec $from ping -c 3 -s 65507 10.77.0.1
+  $ctl show ports
+  $ctl show workers
+  $ctl show drops
+  $ctl capture start --file demo.pcapng
+  $ctl capture stop
+  ${sudo}tshark -r $dir/capture/demo.pcapng
+  ${sudo}curl --unix-socket $dir/control.sock http://localhost/metrics
+
+Ctrl-C stops it and removes everything again. Its configuration: $dir/millrace.yaml
+
+END
+}
+
+parse "$@"
+check_free
+dir=$(mktemp -d /tmp/millrace-demo.XXXXXX)
+chmod 755 "$dir"
+trap clean EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM HUP
+
+choice=$driver
+driver=${choice:-af_xdp}
+make_pair
+if ! start; then
+    [ -z "$choice" ] || die "it did not start; the lines above say why"
+    echo "demo: AF_XDP cannot be had here; trying af_packet"
+    driver=af_packet
+    start || die "it did not start; the lines above say why"
+fi
+if [ "$driver" = tap ]; then client_addresses $demo mill0; fi
+print_commands
+code=0
+wait "$child" || code=$?
+child=
+exit $code
