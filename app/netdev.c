@@ -70,6 +70,12 @@ bool netdev_promiscuous(const char *interface)
     return request(interface, SIOCGIFFLAGS, &r) == 0 && r.ifr_flags & IFF_PROMISC;
 }
 
+bool netdev_running(const char *interface)
+{
+    struct ifreq r = {.ifr_flags = 0};
+    return request(interface, SIOCGIFFLAGS, &r) == 0 && r.ifr_flags & IFF_RUNNING;
+}
+
 unsigned netdev_mtu(const char *interface)
 {
     struct ifreq r = {.ifr_mtu = 0};

@@ -13,6 +13,9 @@ unsigned netdev_queues(const char *interface, unsigned *combined);
 /* Sets it up if it is down. False: errno says why. */
 bool netdev_up(const char *interface);
 
+/* Whether it is up and has a carrier. */
+bool netdev_running(const char *interface);
+
 /* 0: unknown. */
 unsigned netdev_mtu(const char *interface);
 /* False: errno says why. */

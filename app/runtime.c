@@ -10,6 +10,7 @@
 #include <rte_mempool.h>
 
 #include "app/engine.h"
+#include "app/netdev.h"
 
 #define XSTATS_MAX 1024
 
@@ -99,9 +100,15 @@ unsigned runtime_ports(const struct runtime *rt)
     return rt->n_ports;
 }
 
+/* DPDK's drivers for the kernel's interfaces call each link up; the kernel knows better. */
+static bool borrows(const struct port *p)
+{
+    return p->driver == CONFIG_DRIVER_AF_XDP || p->driver == CONFIG_DRIVER_AF_PACKET;
+}
+
 static void port_link(const struct port *p, struct runtime_port *to)
 {
-    to->link_up = true;
+    to->link_up = !borrows(p) || netdev_running(p->interface);
     for (unsigned i = 0; i < p->n_dpdk; i++) {
         struct rte_eth_link link;
         if (rte_eth_link_get_nowait(p->dpdk[i], &link) != 0 || !link.link_status) {
