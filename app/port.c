@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <rte_bus_vdev.h>
 #include <rte_dev.h>
@@ -30,7 +31,8 @@ static const char *hint(const struct config_device *d)
                "the interface; driver: af_packet works without XDP";
     case CONFIG_DRIVER_AF_PACKET: return "packet sockets need CAP_NET_RAW";
     case CONFIG_DRIVER_TAP: return "TAP needs /dev/net/tun, CAP_NET_ADMIN and a name not in use";
-    case CONFIG_DRIVER_VIRTIO_USER: return "does the other side listen on that path?";
+    case CONFIG_DRIVER_VIRTIO_USER:
+        return "the other side has to listen on that path; /dev/vhost-net needs: modprobe vhost_net";
     case CONFIG_DRIVER_MEMIF: return "is the socket's directory there and writable?";
     case CONFIG_DRIVER_PCAP: return "can the file be read?";
     default: return "see DPDK's messages above";
@@ -45,9 +47,17 @@ static bool fault(const struct port *p, const struct config_device *d, const cha
     return false;
 }
 
-/* Interfaces of the kernel are ours for as long as we run; they have to be there and up. */
+/* Interfaces of the kernel are ours for as long as we run; they have to be there and up. Two of us
+ * on one would take each other's packets, and the end of one takes the XDP program of both. */
 static bool borrow(struct port *p)
 {
+    p->claim = netdev_claim(p->interface);
+    if (p->claim < 0) {
+        log_error("device %s: interface '%s': %s", p->name, p->interface,
+                  errno == EADDRINUSE ? "another millrace has it; stop that first"
+                                      : strerror(errno));
+        return false;
+    }
     p->was_promiscuous = netdev_promiscuous(p->interface);
     p->was_mtu = netdev_mtu(p->interface);
     if (netdev_up(p->interface))
@@ -123,7 +133,8 @@ static void deal_lanes(struct port *p, unsigned n_workers)
 
 bool port_open(struct port *p, const struct config_device *d, unsigned index, unsigned n_workers)
 {
-    *p = (struct port){.driver = d->driver, .mtu = d->iface.mtu, .vlan = d->iface.vlan};
+    *p =
+        (struct port){.claim = -1, .driver = d->driver, .mtu = d->iface.mtu, .vlan = d->iface.vlan};
     snprintf(p->name, sizeof(p->name), "%s", d->iface.name);
     if (d->interface)
         snprintf(p->interface, sizeof(p->interface), "%s", d->interface);
@@ -390,6 +401,8 @@ static void choose_address(struct port *p, const struct config_device *d)
     }
     rte_eth_macaddr_get(p->dpdk[0], &mac);
     memcpy(p->mac.b, mac.addr_bytes, sizeof(p->mac.b));
+    if (rte_is_zero_ether_addr(&mac))
+        p->mac = (struct mac_addr){{0x02, 0, 0, 0, 0, (uint8_t)(p->dpdk[0] + 1)}};
     if (shares_address(d)) {
         p->mac.b[0] = (uint8_t)((p->mac.b[0] | 2u) & ~1u); /* locally administered, unicast */
         p->mac.b[5] ^= 1;
@@ -428,6 +441,9 @@ void port_close(struct port *p)
     }
     if (p->was_mtu && p->was_mtu != p->mtu)
         netdev_set_mtu(p->interface, p->was_mtu);
+    if (p->claim >= 0)
+        close(p->claim);
+    p->claim = -1;
     p->n_dpdk = 0;
     p->n_lanes = 0;
 }

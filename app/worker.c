@@ -299,13 +299,16 @@ static void pause_until(tick_t ticks)
     nanosleep(&t, NULL); /* cut short by a signal: a turn too many */
 }
 
-/* Sleeps longer the longer nothing happened, but never past the next deadline. */
+/*
+ * Sleeps longer the longer nothing happened, but never past the next deadline, and only shortly
+ * where a device has yet to take what waits for it.
+ */
 static void sleep_a_little(struct worker *w, tick_t now)
 {
     tick_t deadline = stack_deadline(w->stack);
     if (deadline <= now)
         return;
-    w->sleep_us = w->sleep_us ? w->sleep_us * 2 : SLEEP_FIRST_US;
+    w->sleep_us = w->sleep_us && !anything_waits(w) ? w->sleep_us * 2 : SLEEP_FIRST_US;
     if (w->sleep_us > w->max_sleep_us)
         w->sleep_us = w->max_sleep_us;
     counter_add(&w->counters, COUNTER_SLEEPS, 1);
@@ -322,8 +325,7 @@ static void rest(struct worker *w, tick_t now)
         rte_pause();
         return;
     }
-    if (!anything_waits(w))
-        sleep_a_little(w, now);
+    sleep_a_little(w, now);
 }
 
 /* ---- the turn ---- */
