@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -10,6 +11,7 @@
 #include <net/if.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 
 #include <linux/ethtool.h>
 #include <linux/sockios.h>
@@ -51,6 +53,24 @@ unsigned netdev_queues(const char *interface, unsigned *combined)
     *combined = channels.combined_count;
     unsigned n = channels.combined_count + channels.rx_count;
     return n > 0 ? n : 1;
+}
+
+/* An abstract name belongs to the network namespace, as the interface does, and goes with its
+ * owner however that ends. */
+int netdev_claim(const char *interface)
+{
+    struct sockaddr_un a = {.sun_family = AF_UNIX};
+    int n = snprintf(a.sun_path + 1, sizeof(a.sun_path) - 1, "millrace/%s", interface);
+    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return -1;
+    socklen_t length = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
+    if (bind(fd, (struct sockaddr *)&a, length) == 0)
+        return fd;
+    int saved = errno;
+    close(fd);
+    errno = saved;
+    return -1;
 }
 
 bool netdev_up(const char *interface)

@@ -10,6 +10,10 @@
  */
 unsigned netdev_queues(const char *interface, unsigned *combined);
 
+/* Keeps other appliances in this network namespace off the interface, for as long as the descriptor
+ * is open. -1: errno is EADDRINUSE where one has it. */
+int netdev_claim(const char *interface);
+
 /* Sets it up if it is down. False: errno says why. */
 bool netdev_up(const char *interface);
 

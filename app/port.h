@@ -43,6 +43,7 @@ struct port {
     uint32_t offload;     /* transmit: enum iface_offload */
     uint64_t rx_offloads; /* DPDK's, as configured */
     bool rss;
+    int claim;            /* on a borrowed interface; -1: none */
     bool was_promiscuous; /* a borrowed interface, before us */
     unsigned was_mtu;     /* the same; 0: unknown */
 };
