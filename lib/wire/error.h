@@ -41,6 +41,9 @@
     X(ND_SHORT, "nd_short", "neighbour discovery message cut short")                              \
     X(ND_INVALID, "nd_invalid", "hop limit, code, target or source forbidden by RFC 4861 7.1")    \
     X(ND_OPTION, "nd_option", "neighbour discovery option of impossible length or value")         \
+    X(MLD_SHORT, "mld_short", "multicast listener query cut short")                               \
+    X(MLD_INVALID, "mld_invalid",                                                                 \
+      "hop limit, source, group or missing router alert forbidden by RFC 3810 6.2")               \
     X(UDP_SHORT, "udp_short", "fewer bytes than a UDP header")                                    \
     X(UDP_LENGTH, "udp_length", "UDP length under 8 or beyond the packet")                        \
     X(UDP_CHECKSUM, "udp_checksum", "wrong UDP checksum, or none over IPv6")

@@ -14,6 +14,8 @@ enum {
     PAYLOAD_LENGTH_AT = 4,
     OPTION_PAD1 = 0,
     OPTION_PADN = 1,
+    OPTION_ROUTER_ALERT = 5,
+    ALERT_MLD = 0, /* its value; RFC 2711 2.1 */
 };
 
 /* What an unknown option's two high bits ask for (RFC 8200 4.2). */
@@ -62,10 +64,17 @@ static int unknown_option(struct ipv6_hdr *h, uint8_t type, size_t at)
     }
 }
 
+/* The option at `at` is there whole. */
+static bool is_mld_alert(const uint8_t *packet, size_t at, const struct ipv6_hdr *h)
+{
+    return h->next == IP_PROTO_HOP_BY_HOP && packet[at] == OPTION_ROUTER_ALERT &&
+           packet[at + 1] == 2 && load_be16(packet + at + 2) == ALERT_MLD;
+}
+
 /*
- * The options in [at, end) of the packet. No option but padding means anything to an end system
- * that asked for none (router alert is for routers), so each is treated as its type tells those who
- * do not know it.
+ * The options in [at, end) of the packet. But for padding, and the router alert that MLD insists
+ * on, none means anything to an end system, so each is treated as its type tells those who do not
+ * know it.
  */
 static int walk_options(const uint8_t *packet, size_t at, size_t end, struct ipv6_hdr *h)
 {
@@ -85,6 +94,7 @@ static int walk_options(const uint8_t *packet, size_t at, size_t end, struct ipv
                 return -WIRE_IP6_EXT_COUNT; /* RFC 8504 5.3 */
         } else {
             padding = 0;
+            h->router_alert |= is_mld_alert(packet, at, h);
             if (++options > IPV6_OPTIONS_MAX)
                 return -WIRE_IP6_EXT_COUNT; /* RFC 8504 5.3 */
             int error = unknown_option(h, type, at);
@@ -262,6 +272,15 @@ size_t ipv6_emit(const struct ipv6_hdr *h, uint8_t *dst)
     memcpy(dst + 8, h->src.b, 16);
     memcpy(dst + 24, h->dst.b, 16);
     return IPV6_LEN;
+}
+
+size_t ipv6_alert_emit(uint8_t next, uint8_t *dst)
+{
+    static const uint8_t options[] = {OPTION_ROUTER_ALERT, 2, 0, ALERT_MLD, OPTION_PADN, 0};
+    dst[0] = next;
+    dst[1] = 0;
+    memcpy(dst + 2, options, sizeof(options));
+    return IPV6_ALERT_LEN;
 }
 
 size_t ipv6_frag_emit(const struct ipv6_frag *f, uint8_t *dst)

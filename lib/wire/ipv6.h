@@ -36,6 +36,7 @@
 
 #define IPV6_LEN         40u
 #define IPV6_FRAG_LEN    8u
+#define IPV6_ALERT_LEN   8u
 #define IPV6_PAYLOAD_MAX 65535u
 #define IPV6_MTU_MIN     1280u /* RFC 8200 5 */
 
@@ -76,6 +77,7 @@ struct ipv6_hdr {
     uint8_t traffic_class;
     uint8_t hop_limit;
     uint8_t next; /* enum ip_proto: what stands at upper_at; emit: what follows the fixed header */
+    bool router_alert; /* parse: a hop-by-hop option asks for it on behalf of MLD (RFC 2711 2.1) */
     struct ipv6_frag frag;       /* parse only */
     struct ipv6_problem problem; /* parse only: valid with an error */
 };
@@ -103,6 +105,9 @@ int ipv6_parse_quoted(const uint8_t *at, size_t len, struct ipv6_hdr *h);
 
 /* The fixed header. dst holds IPV6_LEN bytes. */
 size_t ipv6_emit(const struct ipv6_hdr *h, uint8_t *dst);
+/* A hop-by-hop header with a router alert for MLD, before `next`. dst holds IPV6_ALERT_LEN bytes.
+ */
+size_t ipv6_alert_emit(uint8_t next, uint8_t *dst);
 /* A fragment header from next, offset, more and id. dst holds IPV6_FRAG_LEN bytes. */
 size_t ipv6_frag_emit(const struct ipv6_frag *f, uint8_t *dst);
 

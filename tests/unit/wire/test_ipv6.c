@@ -301,11 +301,26 @@ START_TEST(unknown_options_say_what_to_do)
 }
 END_TEST
 
-START_TEST(a_router_alert_is_skipped)
+START_TEST(a_router_alert_is_noted_where_mld_puts_it)
 {
-    static const uint8_t alert[] = {5, 2, 0, 0, 1, 0};
+    uint8_t alert[] = {5, 2, 0, 0, 1, 0};
+    uint8_t header[8];
     struct ipv6_hdr h;
     ck_assert_int_eq(parse_options(alert, 6, IP_PROTO_HOP_BY_HOP, &h), 48);
+    ck_assert(h.router_alert);
+    ck_assert_uint_eq(ipv6_alert_emit(IP_PROTO_ICMPV6, header), 8);
+    ck_assert_uint_eq(header[0], IP_PROTO_ICMPV6);
+    ck_assert_uint_eq(header[1], 0);
+    ck_assert_mem_eq(header + 2, alert, 6);
+    ck_assert_int_eq(parse_options(alert, 6, IP_PROTO_DEST_OPTIONS, &h), 48);
+    ck_assert(!h.router_alert);
+    alert[3] = 1; /* for RSVP */
+    ck_assert_int_eq(parse_options(alert, 6, IP_PROTO_HOP_BY_HOP, &h), 48);
+    ck_assert(!h.router_alert);
+    alert[1] = 0; /* no value; what follows is padding */
+    memset(alert + 2, 0, 4);
+    ck_assert_int_eq(parse_options(alert, 6, IP_PROTO_HOP_BY_HOP, &h), 48);
+    ck_assert(!h.router_alert);
 }
 END_TEST
 
@@ -490,7 +505,7 @@ UNIT_MAIN("ipv6", NULL, NULL, reads_a_plain_header, refuses_bad_fixed_headers,
           refuses_mapped_addresses, link_padding_is_not_the_packets, walks_every_header,
           cut_anywhere_is_an_error, hop_by_hop_only_first, no_end_of_headers,
           stops_at_what_it_does_not_know, routing_must_be_done, unknown_options_say_what_to_do,
-          a_router_alert_is_skipped, options_beyond_their_header, bounds_options_and_padding,
-          reads_fragments, a_later_fragment_holds_data, refuses_impossible_fragments,
-          one_fragment_header, knows_a_first_fragment_without_its_headers, reads_a_quote_cut_short,
-          emit_undoes_parse)
+          a_router_alert_is_noted_where_mld_puts_it, options_beyond_their_header,
+          bounds_options_and_padding, reads_fragments, a_later_fragment_holds_data,
+          refuses_impossible_fragments, one_fragment_header,
+          knows_a_first_fragment_without_its_headers, reads_a_quote_cut_short, emit_undoes_parse)
