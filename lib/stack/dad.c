@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Before an address is used, and just after. IPv6: duplicate address detection (RFC 4862 5.4), then
- * an unsolicited advertisement; IPv4: announcements (RFC 5227 2.3). Every worker runs the same
- * timers and hears the same answers; the primary sends.
+ * an unsolicited advertisement; IPv4: announcements (RFC 5227 2.3). Every worker runs the timers
+ * and hears the same answers; the primary sends.
  *
  * Timer, one for each address: IPv6 tentative: a random delay of up to a second, then the probe,
- * then one second of silence makes the address preferred; a conflict ends it. IPv4: the second
- * announcement, two seconds after the first.
+ * then one second of silence makes the address preferred; a conflict ends it. The other workers
+ * wait the longest delay, so that they still listen when the primary's probe is answered. IPv4: the
+ * announcements, two seconds apart.
  */
 #include "stack/internal.h"
 
@@ -31,6 +32,7 @@ static void tentative(struct local *l, tick_t now)
     struct stack *s = l->iface->stack;
     if (l->sent < DUP_ADDR_DETECT_TRANSMITS) {
         l->sent++;
+        mld_update(l->iface, now); /* RFC 4862 5.4.2: the group comes first */
         if (stack_is_primary(s))
             nd_probe(l);
         wheel_arm(&s->wheel, &l->timer, now + RETRANS_TIMER);
@@ -38,6 +40,8 @@ static void tentative(struct local *l, tick_t now)
     }
     l->state = CTL_ADDRESS_PREFERRED;
     announce(l);
+    if (ip_is_link_local(&l->prefix.addr))
+        mld_repeat(l->iface, now);
 }
 
 static void fire(struct timer *t, tick_t now)
@@ -52,24 +56,31 @@ static void fire(struct timer *t, tick_t now)
         wheel_arm(&l->iface->stack->wheel, t, now + ANNOUNCE_INTERVAL);
 }
 
+void dad_init(struct local *l)
+{
+    timer_init(&l->timer, fire);
+}
+
 void dad_start(struct local *l, tick_t now)
 {
     struct stack *s = l->iface->stack;
-    timer_init(&l->timer, fire);
     l->sent = 0;
     if (ip_is_v4(&l->prefix.addr)) {
         l->state = CTL_ADDRESS_PREFERRED;
         wheel_arm(&s->wheel, &l->timer, now);
-    } else {
-        l->state = CTL_ADDRESS_TENTATIVE;
-        wheel_arm(&s->wheel, &l->timer, now + rng_below(&s->rng, MAX_RTR_SOLICITATION_DELAY));
+        return;
     }
+    l->state = CTL_ADDRESS_TENTATIVE;
+    tick_t delay = stack_is_primary(s) ? rng_below(&s->rng, MAX_RTR_SOLICITATION_DELAY)
+                                       : MAX_RTR_SOLICITATION_DELAY;
+    wheel_arm(&s->wheel, &l->timer, now + delay);
 }
 
-void dad_conflict(struct local *l)
+void dad_conflict(struct local *l, tick_t now)
 {
     struct stack *s = l->iface->stack;
     l->state = CTL_ADDRESS_DUPLICATE;
     wheel_cancel(&s->wheel, &l->timer);
     counter_add(s->counters, COUNTER_DAD_DUPLICATES, 1);
+    mld_update(l->iface, now);
 }

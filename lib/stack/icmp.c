@@ -2,6 +2,7 @@
 /* ICMP for IPv4 (RFC 792, RFC 1122 3.2.2): echo, and what routers say of our packets. */
 #include "wire/icmp.h"
 
+#include "base/bytes.h"
 #include "stack/internal.h"
 #include "wire/ipv4.h"
 #include "wire/proto.h"
@@ -18,14 +19,18 @@ static void echo(struct ip_rx *rx, const struct icmp_hdr *h, tick_t now)
     }
     pkt_pull(p, rx->upper_at);
     uint8_t *at = p->data;
-    uint16_t was = (uint16_t)(at[2] << 8 | at[3]);
-    uint16_t sum = checksum_update16(was, (uint16_t)(ICMP_ECHO << 8 | h->code),
+    uint16_t sum = checksum_update16(load_be16(at + 2), (uint16_t)(ICMP_ECHO << 8 | h->code),
                                      (uint16_t)(ICMP_ECHO_REPLY << 8 | h->code));
     at[0] = ICMP_ECHO_REPLY;
-    at[2] = (uint8_t)(sum >> 8);
-    at[3] = (uint8_t)sum;
+    /* Without a pseudo header all of it can be zero, and only 0xffff is then right; it always is.
+     */
+    store_be16(at + 2, sum ? sum : 0xffff);
     counter_add(s->counters, COUNTER_ICMP_TX_ECHO, 1);
-    struct ip_tx tx = {.iface = rx->iface, .src = rx->dst, .dst = rx->src, .proto = IP_PROTO_ICMP};
+    struct ip_tx tx = {.iface = rx->iface,
+                       .src = rx->dst,
+                       .dst = rx->src,
+                       .proto = IP_PROTO_ICMP,
+                       .traffic_class = rx->traffic_class & IP_DSCP_MASK};
     ip_output(s, p, &tx, now);
 }
 
@@ -44,17 +49,19 @@ static uint16_t plateau_below(uint16_t total_len)
  * Did we send what is quoted? For a connection its protocol would know (RFC 5927 4); what we send
  * without one are echo replies, and of those only the address can be checked.
  */
-static bool is_ours(const struct stack *s, const struct ipv4_hdr *q, const uint8_t *upper,
+static bool is_ours(const struct ip_rx *rx, const struct ipv4_hdr *q, const uint8_t *upper,
                     size_t len)
 {
-    return local_any(s, &q->src) && q->proto == IP_PROTO_ICMP &&
+    return rx->local && ip_eq(&q->src, &rx->dst) && q->proto == IP_PROTO_ICMP &&
            (q->frag_offset > 0 || (len > 0 && upper[0] == ICMP_ECHO_REPLY));
 }
 
-void icmp_too_big(struct ip_rx *rx, const struct ip_addr *dst, uint32_t mtu, tick_t now)
+void icmp_too_big(struct ip_rx *rx, const struct ip_addr *dst, uint32_t mtu, uint32_t sent,
+                  tick_t now)
 {
     struct stack *s = rx->iface->stack;
-    if (!rx->v4 && mtu < PMTU_FLOOR6) { /* RFC 8201 4 */
+    /* RFC 8201 4; and what was sent is larger than the path, or the message is made up. */
+    if ((!rx->v4 && mtu < PMTU_FLOOR6) || mtu >= sent) {
         stack_drop(s, rx->p, DROP_ICMP_MTU);
         return;
     }
@@ -76,13 +83,13 @@ static void error_input(struct ip_rx *rx, const struct icmp_hdr *h, tick_t now)
         stack_drop(s, p, DROP_ICMP4_SHORT);
         return;
     }
-    if (!is_ours(s, &q, at + n, len - (size_t)n)) {
+    if (!is_ours(rx, &q, at + n, len - (size_t)n)) {
         stack_drop(s, p, DROP_ICMP_ERROR_UNMATCHED);
         return;
     }
     counter_add(s->counters, COUNTER_ICMP_RX_ERRORS, 1);
     if (h->type == ICMP_UNREACHABLE && h->code == ICMP_FRAG_NEEDED)
-        icmp_too_big(rx, &q.dst, h->mtu ? h->mtu : plateau_below(q.total_len), now);
+        icmp_too_big(rx, &q.dst, h->mtu ? h->mtu : plateau_below(q.total_len), q.total_len, now);
     else
         pkt_free(p);
 }

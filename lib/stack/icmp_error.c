@@ -1,21 +1,47 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* ICMP errors that we send (RFC 1122 3.2.2, RFC 4443 2.4): about few packets, quoting them, not too
  * often. */
+#include "base/bytes.h"
 #include "stack/internal.h"
 #include "wire/icmp.h"
 #include "wire/icmpv6.h"
+#include "wire/ipv4.h"
 #include "wire/proto.h"
 
-/* Is it an error itself, or a message that must not be answered with one? */
-static bool about_icmp_error(const struct ip_rx *rx)
+/* Is it an error itself? Those get none (RFC 1122 3.2.2, RFC 4443 2.4 e). */
+static bool about_icmp4_error(const struct ip_rx *rx)
+{
+    if (rx->proto != IP_PROTO_ICMP)
+        return false;
+    return rx->upper_at >= rx->p->len /* cannot tell */ || icmp_is_error(rx->p->data[rx->upper_at]);
+}
+
+static bool is_extension(uint8_t next)
+{
+    return next == IP_PROTO_HOP_BY_HOP || next == IP_PROTO_ROUTING || next == IP_PROTO_FRAGMENT ||
+           next == IP_PROTO_DEST_OPTIONS;
+}
+
+/* As the fault may lie in a header on the way to the upper layer, this is a way of its own. */
+static bool about_icmp6_error(const struct ip_rx *rx)
 {
     const struct pkt *p = rx->p;
-    if (rx->proto != (rx->v4 ? IP_PROTO_ICMP : IP_PROTO_ICMPV6))
+    uint8_t next = p->data[6];
+    uint32_t at = IPV6_LEN;
+    bool later_fragment = false;
+    while (is_extension(next) && !later_fragment) {
+        if (at + 8 > p->len)
+            return false;
+        bool fragment = next == IP_PROTO_FRAGMENT;
+        later_fragment = fragment && (load_be16(p->data + at + 2) & 0xfff8);
+        next = p->data[at];
+        at += fragment ? IPV6_FRAG_LEN : 8 + 8u * p->data[at + 1];
+    }
+    if (next != IP_PROTO_ICMPV6)
         return false;
-    if (rx->upper_at >= p->len)
+    if (later_fragment || at >= p->len)
         return true; /* cannot tell */
-    uint8_t type = p->data[rx->upper_at];
-    return rx->v4 ? icmp_is_error(type) : icmpv6_is_error(type) || type == ICMPV6_REDIRECT;
+    return icmpv6_is_error(p->data[at]) || p->data[at] == ICMPV6_REDIRECT;
 }
 
 /* RFC 4443 2.4 e.3: two errors are sent about multicast too. */
@@ -30,7 +56,9 @@ static bool allowed_for_group(const struct ip_rx *rx, enum icmp_error_kind kind,
 static bool permitted(struct stack *s, const struct ip_rx *rx, enum icmp_error_kind kind,
                       uint32_t value, tick_t now)
 {
-    if (!s->icmp.errors || about_icmp_error(rx) || ip_is_unspecified(&rx->src))
+    if (!s->icmp.errors || rx->later_fragment || ip_is_unspecified(&rx->src))
+        return false;
+    if (rx->v4 ? about_icmp4_error(rx) : about_icmp6_error(rx))
         return false;
     if ((rx->group || rx->link_group) && !allowed_for_group(rx, kind, value))
         return false;
@@ -89,7 +117,7 @@ static struct pkt *message(struct stack *s, const struct ip_rx *rx, const struct
     if (!p)
         return NULL;
     uint32_t room =
-        rx->v4 ? ICMP_ERROR_MAX - 20 - ICMP_LEN : ICMPV6_ERROR_MAX - IPV6_LEN - ICMPV6_LEN;
+        rx->v4 ? ICMP_ERROR_MAX - IPV4_LEN - ICMP_LEN : ICMPV6_ERROR_MAX - IPV6_LEN - ICMPV6_LEN;
     uint32_t quote = rx->p->total < room ? rx->p->total : room;
     uint8_t *at = pkt_put(p, ICMP_LEN + quote);
     assert(at && "a packet of the pool holds the smallest IPv6 MTU");

@@ -2,7 +2,9 @@
 /* ICMPv6 (RFC 4443): echo, what routers say of our packets, and the door to neighbour discovery. */
 #include "wire/icmpv6.h"
 
+#include "base/bytes.h"
 #include "stack/internal.h"
+#include "wire/mld.h"
 #include "wire/proto.h"
 
 /* The source of an answer: the address asked, or for a group the interface's best. */
@@ -27,27 +29,28 @@ static void echo(struct ip_rx *rx, const struct icmpv6_hdr *h, tick_t now)
     }
     pkt_pull(p, rx->upper_at);
     uint8_t *at = p->data;
-    uint16_t sum =
-        checksum_update16((uint16_t)(at[2] << 8 | at[3]), (uint16_t)(ICMPV6_ECHO << 8 | h->code),
-                          (uint16_t)(ICMPV6_ECHO_REPLY << 8 | h->code));
+    uint16_t sum = checksum_update16(load_be16(at + 2), (uint16_t)(ICMPV6_ECHO << 8 | h->code),
+                                     (uint16_t)(ICMPV6_ECHO_REPLY << 8 | h->code));
     /* The pseudo header only changes where a group was asked: from its address to ours. */
     const struct ip_addr *src = &from->prefix.addr;
     for (unsigned i = 0; i < 16; i += 2)
-        sum = checksum_update16(sum, (uint16_t)(rx->dst.b[i] << 8 | rx->dst.b[i + 1]),
-                                (uint16_t)(src->b[i] << 8 | src->b[i + 1]));
+        sum = checksum_update16(sum, load_be16(rx->dst.b + i), load_be16(src->b + i));
     at[0] = ICMPV6_ECHO_REPLY;
-    at[2] = (uint8_t)(sum >> 8);
-    at[3] = (uint8_t)sum;
+    store_be16(at + 2, sum);
     counter_add(s->counters, COUNTER_ICMP_TX_ECHO, 1);
-    struct ip_tx tx = {.iface = rx->iface, .src = *src, .dst = rx->src, .proto = IP_PROTO_ICMPV6};
+    struct ip_tx tx = {.iface = rx->iface,
+                       .src = *src,
+                       .dst = rx->src,
+                       .proto = IP_PROTO_ICMPV6,
+                       .traffic_class = rx->traffic_class & IP_DSCP_MASK};
     ip_output(s, p, &tx, now);
 }
 
 /* As for IPv4 (icmp.c): of what we send without a connection only the address can be checked. */
-static bool is_ours(const struct stack *s, const struct ipv6_hdr *q, const uint8_t *upper,
+static bool is_ours(const struct ip_rx *rx, const struct ipv6_hdr *q, const uint8_t *upper,
                     size_t len)
 {
-    return local_any(s, &q->src) && q->next == IP_PROTO_ICMPV6 &&
+    return rx->local && ip_eq(&q->src, &rx->dst) && q->next == IP_PROTO_ICMPV6 &&
            (q->frag.offset > 0 || (len > 0 && upper[0] == ICMPV6_ECHO_REPLY));
 }
 
@@ -63,13 +66,13 @@ static void error_input(struct ip_rx *rx, const struct icmpv6_hdr *h, tick_t now
         stack_drop(s, p, DROP_ICMP6_SHORT);
         return;
     }
-    if ((size_t)n > len || !is_ours(s, &q, at + n, len - (size_t)n)) {
+    if (!is_ours(rx, &q, at + n, len - (size_t)n)) {
         stack_drop(s, p, DROP_ICMP_ERROR_UNMATCHED);
         return;
     }
     counter_add(s->counters, COUNTER_ICMP_RX_ERRORS, 1);
     if (h->type == ICMPV6_TOO_BIG)
-        icmp_too_big(rx, &q.dst, h->mtu, now);
+        icmp_too_big(rx, &q.dst, h->mtu, q.total_len, now);
     else
         pkt_free(p);
 }
@@ -95,6 +98,8 @@ void icmp6_input(struct ip_rx *rx, tick_t now)
         echo(rx, &h, now);
     else if (h.type >= ICMPV6_ROUTER_SOLICIT && h.type <= ICMPV6_REDIRECT)
         nd_input(rx, now);
+    else if (h.type == MLD_QUERY)
+        mld_input(rx, now);
     else if (h.type >= ICMPV6_UNREACHABLE && h.type <= ICMPV6_PARAM_PROBLEM)
         error_input(rx, &h, now);
     else

@@ -46,6 +46,25 @@ struct local {
     struct timer timer;
 };
 
+/* A multicast group of an interface's, or one it has just left. */
+struct mld_group {
+    struct ip_addr addr;
+    bool member;
+    bool asked;   /* a query is to be answered */
+    uint8_t left; /* times that the last change is still to be reported */
+};
+
+/* So many records fit in one report of 1,280 bytes: all addresses' groups and 28 that were left. */
+#define MLD_GROUPS_MAX 61u
+
+struct mld {
+    struct timer change; /* the next report of changes */
+    struct timer answer; /* to queries; armed while a group is asked for */
+    tick_t v1_until;     /* a querier of version 1 is about; 0: none yet */
+    uint8_t n;
+    struct mld_group group[MLD_GROUPS_MAX];
+};
+
 #define LOCALS_MAX (IFACE_ADDRS_MAX + 1)
 
 struct iface {
@@ -54,8 +73,11 @@ struct iface {
     uint16_t index;
     uint16_t n_locals;
     struct local local[LOCALS_MAX];
+    struct mld mld;
     struct ring tx; /* struct pkt *, bounded by limits.tx_queue */
 };
+
+#define FRAG_IDS 64 /* counters that identifications of fragments are taken from */
 
 struct stack {
     struct stack_env env;
@@ -74,8 +96,10 @@ struct stack {
     struct limit error_limit; /* ICMP errors sent */
     struct steer steer;
     struct siphash_key frag_key;
-    uint32_t frag_id;
+    uint32_t frag_id[FRAG_IDS];
 };
+
+#define IP_DSCP_MASK 0xfcu /* of the traffic class; the rest is ECN's (RFC 3168 5) */
 
 /* A received IP packet on its way up. */
 struct ip_rx {
@@ -87,12 +111,23 @@ struct ip_rx {
     const struct ipv6_hdr *ip6; /* IPv6: the header as parsed */
     uint16_t upper_at;          /* offset of the upper-layer header */
     uint8_t proto;
-    uint8_t hop_limit;
+    uint8_t traffic_class; /* DSCP and ECN */
     bool v4;
-    bool group;      /* dst is multicast or broadcast */
-    bool link_group; /* the frame was */
-    bool dont_fragment;
+    bool group;          /* dst is multicast or broadcast */
+    bool link_group;     /* the frame was */
+    bool later_fragment; /* IPv4: not the first, so without an upper-layer header */
 };
+
+/* Enough of a chain's head for any header chain that we accept and the fixed part of what follows.
+ */
+#define HEADERS_MAX 256u
+
+static inline void headers_together(struct pkt *p)
+{
+    uint32_t want = p->total < HEADERS_MAX ? p->total : HEADERS_MAX;
+    if (p->len < want)
+        pkt_pullup(p, want); /* where that fails the parser finds it short */
+}
 
 /* The error of a parser as the reason of a drop. */
 static inline enum drop drop_of(int wire_error)
@@ -113,9 +148,10 @@ static inline bool stack_is_primary(const struct stack *s)
     return s->worker == 0;
 }
 
-/* local.c: addresses of ours. NULL: not ours. */
+/* local.c: addresses of ours. NULL: not ours, or another host's as we found out. */
 struct local *local_on(struct iface *i, const struct ip_addr *a);
-const struct local *local_any(const struct stack *s, const struct ip_addr *a);
+/* For a packet at i: of any interface, but link-local ones only of i (RFC 4007 5, RFC 3927 2.6). */
+const struct local *local_any(struct iface *i, const struct ip_addr *a);
 /* Is a the broadcast address of one of i's IPv4 networks, or 255.255.255.255? */
 bool local_is_broadcast(const struct iface *i, const struct ip_addr *a);
 /* Is a multicast group that i listens to? */
@@ -129,9 +165,19 @@ static inline bool local_usable(const struct local *l)
 }
 
 /* dad.c: duplicate address detection and announcement. */
+void dad_init(struct local *l);
 void dad_start(struct local *l, tick_t now);
 /* Another host uses l, which is tentative. */
-void dad_conflict(struct local *l);
+void dad_conflict(struct local *l, tick_t now);
+
+/* mld.c: the groups of IPv6 addresses, told to who forwards them (RFC 3810). Only the primary
+ * speaks. */
+void mld_init(struct iface *i);
+/* The addresses of i have changed, or their states. */
+void mld_update(struct iface *i, tick_t now);
+/* There is a link-local address to report from at last (RFC 3590 4). */
+void mld_repeat(struct iface *i, tick_t now);
+void mld_input(struct ip_rx *rx, tick_t now);
 
 /* route.c */
 struct route {
@@ -143,7 +189,7 @@ struct route {
 bool route_find(struct stack *s, struct iface *from, const struct ip_addr *dst, struct route *r);
 bool route_is_gateway(const struct iface *i, const struct ip_addr *a);
 
-/* link.c: Ethernet, out. */
+/* link.c: Ethernet, out. Counts what it loses. */
 /* p starts at the payload; room for the header must be there. */
 void link_output(struct iface *i, struct pkt *p, const struct mac_addr *dst, uint16_t type);
 /* A fresh packet, or NULL, counted as NO_MEMORY. */
@@ -184,8 +230,10 @@ void ip_output(struct stack *s, struct pkt *p, const struct ip_tx *tx, tick_t no
 /* icmp.c, icmpv6.c */
 void icmp4_input(struct ip_rx *rx, tick_t now);
 void icmp6_input(struct ip_rx *rx, tick_t now);
-/* The path to dst takes no more than mtu, says rx, which is taken. */
-void icmp_too_big(struct ip_rx *rx, const struct ip_addr *dst, uint32_t mtu, tick_t now);
+/* The path to dst takes no more than mtu, and not the packet of `sent` bytes, says rx, which is
+ * taken. */
+void icmp_too_big(struct ip_rx *rx, const struct ip_addr *dst, uint32_t mtu, uint32_t sent,
+                  tick_t now);
 
 /* icmp_error.c: about rx's packet, which stays the caller's; limited, and silent where the RFCs ask
  * for silence. */

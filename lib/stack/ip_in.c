@@ -6,32 +6,30 @@
 #include "wire/ipv4.h"
 #include "wire/proto.h"
 
-/* Enough of a chain's head for any header chain that we accept and the fixed part of what follows.
- */
-#define HEADERS_MAX 256u
-
-static void headers_together(struct pkt *p)
+/* 0/8: "this network", which nobody outside is in (RFC 1122 3.2.1.3 b). */
+static bool is_this_network(const struct ip_addr *a)
 {
-    uint32_t want = p->total < HEADERS_MAX ? p->total : HEADERS_MAX;
-    if (p->len < want)
-        pkt_pullup(p, want); /* where that fails the parser finds it short */
+    return ip_is_v4(a) && ip_v4(a) >> 24 == 0;
 }
 
-/* Could a host have sent this? Not from a group, from nowhere, from itself or from us. */
+/*
+ * Could a host have sent this? Not from a group, from nowhere, from itself or from us. An address
+ * that is still being tried may be another host's, who says so from it (RFC 4862 5.4.4).
+ */
 static bool source_ok(const struct ip_rx *rx)
 {
     const struct ip_addr *src = &rx->src;
-    if (ip_is_multicast(src) || ip_is_loopback(src))
+    if (ip_is_multicast(src) || ip_is_loopback(src) || is_this_network(src) ||
+        local_is_broadcast(rx->iface, src))
         return false;
-    if (rx->v4 && (ip_is_unspecified(src) || local_is_broadcast(rx->iface, src)))
-        return false;
-    return !local_any(rx->iface->stack, src);
+    const struct local *l = local_any(rx->iface, src);
+    return !l || !local_usable(l);
 }
 
 /* Fills rx->local and rx->group. DROP_NONE: it is for us. */
 static enum drop find_destination(struct ip_rx *rx)
 {
-    rx->local = local_any(rx->iface->stack, &rx->dst);
+    rx->local = local_any(rx->iface, &rx->dst);
     if (rx->local) {
         if (rx->link_group && rx->v4) /* RFC 1122 3.3.6 */
             return DROP_IP_DESTINATION;
@@ -87,7 +85,8 @@ static bool hand_off(const struct ip_rx *rx)
     struct pkt *p = rx->p;
     bool ports =
         rx->proto == IP_PROTO_TCP || rx->proto == IP_PROTO_UDP || rx->proto == IP_PROTO_SCTP;
-    if (!(p->flags & PKT_REASSEMBLED) || s->n_workers == 1 || !ports || p->len < rx->upper_at + 4u)
+    if (!(p->flags & PKT_REASSEMBLED) || s->n_workers == 1 || !ports || rx->group ||
+        p->len < rx->upper_at + 4u)
         return false;
     const uint8_t *at = p->data + rx->upper_at;
     uint32_t hash = steer_hash(&rx->src, &rx->dst, (uint16_t)(at[0] << 8 | at[1]),
@@ -152,10 +151,10 @@ void ip4_input(struct iface *i, struct pkt *p, bool link_group, tick_t now)
                        .dst = h.dst,
                        .upper_at = (uint16_t)ipv4_len(&h),
                        .proto = h.proto,
-                       .hop_limit = h.ttl,
+                       .traffic_class = h.tos,
                        .v4 = true,
                        .link_group = link_group,
-                       .dont_fragment = h.dont_fragment};
+                       .later_fragment = h.frag_offset > 0};
     enum drop why = check(&rx);
     if (why == DROP_NONE && n == -WIRE_IP4_OPTION) {
         icmp_error(s, &rx, ICMP_ERROR_PARAMETER, h.bad_option, now); /* RFC 1122 3.2.1.8 */
@@ -197,6 +196,8 @@ static void ip6_problem(struct ip_rx *rx, tick_t now)
     const struct ipv6_problem *pr = &rx->ip6->problem;
     if (!pr->due || check(rx) != DROP_NONE)
         return;
+    if ((rx->group || rx->link_group) && !pr->to_multicast) /* RFC 4443 2.4 e.3 */
+        return;
     icmp_error(rx->iface->stack, rx, ICMP_ERROR_PARAMETER, (uint32_t)pr->code << 16 | pr->pointer,
                now);
 }
@@ -230,9 +231,8 @@ void ip6_input(struct iface *i, struct pkt *p, bool link_group, tick_t now)
                        .ip6 = &h,
                        .upper_at = h.upper_at,
                        .proto = h.next,
-                       .hop_limit = h.hop_limit,
-                       .link_group = link_group,
-                       .dont_fragment = true};
+                       .traffic_class = h.traffic_class,
+                       .link_group = link_group};
     enum drop why;
     if (n < 0) {
         ip6_problem(&rx, now);

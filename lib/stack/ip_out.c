@@ -22,6 +22,10 @@ static struct pkt *with_headroom(struct stack *s, struct pkt *p, uint16_t n)
         return NULL;
     }
     assert(head->headroom >= n && "the pool leaves room for every header of ours");
+    head->flags = p->flags;
+    head->tso_mss = p->tso_mss;
+    head->l4_len = p->l4_len;
+    head->l4_proto = p->l4_proto;
     pkt_append(head, p);
     return head;
 }
@@ -40,13 +44,14 @@ static void to_next_hop(struct iface *i, struct pkt *p, const struct ip_addr *ho
 }
 
 /*
- * Identifications of one pair of addresses do not repeat soon, and do not tell one peer what
- * another was sent (RFC 7739 5.3).
+ * Identifications of one pair of addresses do not repeat soon, and tell one peer next to nothing of
+ * what others are sent (RFC 7739 5.3).
  */
 static uint32_t next_id(struct stack *s, const struct ip_tx *tx)
 {
     struct ip_addr pair[2] = {tx->src, tx->dst};
-    return (uint32_t)siphash13(&s->frag_key, pair, sizeof(pair)) + s->frag_id++;
+    uint64_t hash = siphash13(&s->frag_key, pair, sizeof(pair));
+    return (uint32_t)hash + s->frag_id[hash >> 32 & (FRAG_IDS - 1)]++;
 }
 
 struct way {

@@ -46,7 +46,7 @@ static void enqueue(struct iface *i, struct pkt *p)
 
 void link_output(struct iface *i, struct pkt *p, const struct mac_addr *dst, uint16_t type)
 {
-    bool by_device = i->cfg.offload & IFACE_TX_VLAN;
+    bool by_device = i->cfg.vlan != 0 && (i->cfg.offload & IFACE_TX_VLAN);
     struct ether_hdr h = {.dst = *dst,
                           .src = i->cfg.mac,
                           .type = type,
@@ -56,7 +56,7 @@ void link_output(struct iface *i, struct pkt *p, const struct mac_addr *dst, uin
     uint8_t *at = pkt_push(p, len);
     assert(at && "every packet of the stack keeps headroom for its headers");
     ether_emit(&h, at);
-    if (i->cfg.vlan != 0 && by_device) {
+    if (by_device) {
         p->flags |= PKT_TX_VLAN;
         p->vlan = i->cfg.vlan;
     }

@@ -4,18 +4,20 @@
 struct local *local_on(struct iface *i, const struct ip_addr *a)
 {
     for (unsigned k = 0; k < i->n_locals; k++)
-        if (ip_eq(&i->local[k].prefix.addr, a))
+        if (i->local[k].state != CTL_ADDRESS_DUPLICATE && ip_eq(&i->local[k].prefix.addr, a))
             return &i->local[k];
     return NULL;
 }
 
-const struct local *local_any(const struct stack *s, const struct ip_addr *a)
+const struct local *local_any(struct iface *i, const struct ip_addr *a)
 {
-    for (unsigned i = 0; i < s->n_ifaces; i++)
-        for (unsigned k = 0; k < s->iface[i].n_locals; k++)
-            if (ip_eq(&s->iface[i].local[k].prefix.addr, a))
-                return &s->iface[i].local[k];
-    return NULL;
+    const struct local *l = local_on(i, a);
+    struct stack *s = i->stack;
+    if (ip_is_link_local(a))
+        return l;
+    for (unsigned k = 0; !l && k < s->n_ifaces; k++)
+        l = local_on(&s->iface[k], a);
+    return l;
 }
 
 bool local_is_broadcast(const struct iface *i, const struct ip_addr *a)
@@ -30,16 +32,17 @@ bool local_is_broadcast(const struct iface *i, const struct ip_addr *a)
 
 bool local_is_group(const struct iface *i, const struct ip_addr *a)
 {
-    static const struct ip_addr all_nodes_link = {{0xff, 2, [15] = 1}};
-    static const struct ip_addr all_nodes_node = {{0xff, 1, [15] = 1}};
+    static const struct ip_addr all_nodes = {{0xff, 2, [15] = 1}};
     if (ip_is_v4(a))
-        return ip_v4(a) == 0xe0000001;                          /* 224.0.0.1, RFC 1112 4 */
-    if (ip_eq(a, &all_nodes_link) || ip_eq(a, &all_nodes_node)) /* RFC 4291 2.8 */
+        return ip_v4(a) == 0xe0000001; /* 224.0.0.1, RFC 1112 4 */
+    /* RFC 4291 2.8. ff01::1 never comes from another node (its erratum 3480). */
+    if (ip_eq(a, &all_nodes))
         return i->cfg.ipv6;
     for (unsigned k = 0; k < i->n_locals; k++) {
-        if (ip_is_v4(&i->local[k].prefix.addr))
+        const struct local *l = &i->local[k];
+        if (ip_is_v4(&l->prefix.addr) || l->state == CTL_ADDRESS_DUPLICATE)
             continue;
-        struct ip_addr group = ip_solicited_node(&i->local[k].prefix.addr);
+        struct ip_addr group = ip_solicited_node(&l->prefix.addr);
         if (ip_eq(a, &group))
             return true;
     }

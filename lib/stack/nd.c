@@ -10,7 +10,7 @@
 #include "wire/icmpv6.h"
 #include "wire/proto.h"
 
-static const struct ip_addr all_nodes = {{0xff, 2, [15] = 1}};
+static const struct ip_addr ALL_NODES = {{0xff, 2, [15] = 1}};
 
 /* The message with its IPv6 header, to mac. */
 static void nd_output(struct iface *i, const struct nd_msg *m, const struct ip_addr *src,
@@ -72,8 +72,8 @@ static struct nd_msg advert_of(const struct local *l, bool solicited)
 void nd_announce(struct local *l)
 {
     struct nd_msg m = advert_of(l, false);
-    struct mac_addr mac = mac_of_multicast(&all_nodes);
-    nd_output(l->iface, &m, &l->prefix.addr, &all_nodes, &mac);
+    struct mac_addr mac = mac_of_multicast(&ALL_NODES);
+    nd_output(l->iface, &m, &l->prefix.addr, &ALL_NODES, &mac);
 }
 
 /* Through the neighbour cache, for one that did not say where it is. */
@@ -84,7 +84,8 @@ static void advertise_by_cache(const struct local *l, const struct ip_addr *to, 
     struct pkt *p = stack_alloc(s);
     if (!p)
         return;
-    pkt_trim(p, (uint32_t)(pkt_put(p, ND_EMIT_MAX), nd_emit(&m, &l->prefix.addr, to, p->data)));
+    uint8_t *body = pkt_put(p, ND_EMIT_MAX);
+    pkt_trim(p, (uint32_t)nd_emit(&m, &l->prefix.addr, to, body));
     counter_add(s->counters, COUNTER_ND_TX_ADVERTS, 1);
     struct ip_tx tx = {.iface = l->iface,
                        .src = l->prefix.addr,
@@ -110,11 +111,11 @@ static void answer(struct local *l, const struct ip_rx *rx, const struct nd_msg 
 }
 
 /* RFC 4862 5.4.3: somebody else asks about an address that we are still trying. */
-static void solicit_for_tentative(struct ip_rx *rx, struct local *l)
+static void solicit_for_tentative(struct ip_rx *rx, struct local *l, tick_t now)
 {
     struct stack *s = rx->iface->stack;
-    if (l->state == CTL_ADDRESS_TENTATIVE && ip_is_unspecified(&rx->src)) {
-        dad_conflict(l);
+    if (ip_is_unspecified(&rx->src)) {
+        dad_conflict(l, now);
         stack_drop(s, rx->p, DROP_ND_CONFLICT);
     } else {
         stack_drop(s, rx->p, DROP_IP_TENTATIVE);
@@ -132,7 +133,7 @@ static void solicit_input(struct ip_rx *rx, const struct nd_msg *m, tick_t now)
         return;
     }
     if (!local_usable(l)) {
-        solicit_for_tentative(rx, l);
+        solicit_for_tentative(rx, l, now);
         return;
     }
     if (m->has_source_link && !ip_is_unspecified(&rx->src)) {
@@ -151,14 +152,15 @@ static void advert_input(struct ip_rx *rx, const struct nd_msg *m, tick_t now)
     struct local *l = local_on(i, &m->target);
     if (l) {
         if (l->state == CTL_ADDRESS_TENTATIVE) /* RFC 4862 5.4.4 */
-            dad_conflict(l);
+            dad_conflict(l, now);
         stack_drop(s, rx->p, DROP_ND_CONFLICT);
         return;
     }
     struct neigh_news news = {.mac = m->has_target_link ? &m->target_link : NULL,
                               .solicited = m->solicited,
                               .override = m->override};
-    if (neigh_learn(s->neigh, i->index, &m->target, &news, now))
+    /* One to us alone answered a question of ours, or of another worker's. */
+    if (neigh_learn(s->neigh, i->index, &m->target, &news, now) || rx->local)
         pkt_free(rx->p);
     else
         stack_drop(s, rx->p, DROP_ND_NOT_OURS);
@@ -168,6 +170,10 @@ void nd_input(struct ip_rx *rx, tick_t now)
 {
     struct stack *s = rx->iface->stack;
     struct pkt *p = rx->p;
+    if (p->flags & PKT_REASSEMBLED) { /* RFC 6980 5 */
+        stack_drop(s, p, DROP_ND_INVALID);
+        return;
+    }
     if (p->len < p->total && !pkt_pullup(p, p->total)) {
         stack_drop(s, p, DROP_ND_SHORT);
         return;

@@ -354,10 +354,8 @@ bool neigh_learn(struct neigh_cache *c, uint16_t iface, const struct ip_addr *ad
         if (!news->create || !news->mac)
             return false;
         n = create(c, iface, addr);
-        if (!n) {
-            counter_drop(c->args.counters, DROP_NEIGH_TABLE_FULL);
+        if (!n)
             return false;
-        }
         resolved(n, news, now);
     } else if (n->state == STATE(INCOMPLETE) || n->state == STATE(FAILED)) {
         if (news->mac) /* RFC 4861 7.2.5: without the option nothing is learnt here */

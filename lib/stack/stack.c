@@ -39,11 +39,23 @@ static struct stack_limits fill_limits(const struct stack_limits *l)
 
 /* Configuration */
 
+/* Can one host have this address? */
+static bool is_unicast(const struct ip_addr *a)
+{
+    return !ip_is_unspecified(a) && !ip_is_multicast(a) && !ip_is_loopback(a) &&
+           !ip_is_limited_broadcast(a);
+}
+
 static bool addr_ok(const struct ip_prefix *p)
 {
     unsigned most = ip_is_v4(&p->addr) ? 32 : 128;
-    return p->len > 0 && p->len <= most && !ip_is_unspecified(&p->addr) &&
-           !ip_is_multicast(&p->addr) && !ip_is_loopback(&p->addr);
+    return p->len > 0 && p->len <= most && is_unicast(&p->addr) &&
+           !ip_is_subnet_broadcast(p, &p->addr);
+}
+
+static bool gateway_ok(const struct ip_addr *a, bool v4)
+{
+    return ip_is_unspecified(a) || (ip_is_v4(a) == v4 && is_unicast(a));
 }
 
 static bool iface_ok(const struct iface_config *c)
@@ -51,6 +63,8 @@ static bool iface_ok(const struct iface_config *c)
     if (c->mtu < 68 || c->n_addrs > IFACE_ADDRS_MAX || c->vlan > 4094)
         return false;
     if (c->ipv6 && c->mtu < IPV6_MTU_MIN)
+        return false;
+    if (!gateway_ok(&c->gateway4, true) || !gateway_ok(&c->gateway6, false))
         return false;
     for (unsigned i = 0; i < c->n_addrs; i++)
         if (!addr_ok(&c->addr[i]) || (!ip_is_v4(&c->addr[i].addr) && !c->ipv6))
@@ -69,53 +83,82 @@ static bool config_ok(const struct stack_config *c)
     return true;
 }
 
-static void apply_icmp(struct stack *s, const struct stack_icmp *c, tick_t now)
+static void set_icmp(struct stack *s, const struct stack_icmp *c)
 {
     s->icmp = *c;
-    limit_init(&s->error_limit, or_default(c->error_rate, 100), or_default(c->error_burst, 50),
-               now);
+    s->icmp.error_rate = or_default(c->error_rate, 100);
+    s->icmp.error_burst = or_default(c->error_burst, 50);
+}
+
+/* The addresses that an interface had, whose timers are stopped; `when` says when they were due. */
+struct olds {
+    struct local local[LOCALS_MAX];
+    unsigned n;
+};
+
+/* The address as it stood before. NULL: it is new, or another host's (who may be gone now). */
+static const struct local *find_old(const struct olds *old, const struct ip_addr *a)
+{
+    for (unsigned k = 0; k < old->n; k++)
+        if (ip_eq(&old->local[k].prefix.addr, a) && old->local[k].state != CTL_ADDRESS_DUPLICATE)
+            return &old->local[k];
+    return NULL;
 }
 
 /* One address: as it stood where it was there before, else from the start. */
 static void place_local(struct iface *i, const struct ip_prefix *prefix, bool link_local,
-                        const struct local *old, unsigned n_old, tick_t now)
+                        const struct olds *olds, tick_t now)
 {
+    if (local_on(i, &prefix->addr)) /* named twice */
+        return;
     struct local *l = &i->local[i->n_locals++];
     *l = (struct local){.prefix = *prefix, .iface = i, .link_local = link_local};
-    for (unsigned k = 0; k < n_old; k++) {
-        if (!ip_eq(&old[k].prefix.addr, &prefix->addr))
-            continue;
-        if (old[k].state == CTL_ADDRESS_PREFERRED) {
-            timer_init(&l->timer, NULL);
-            l->state = CTL_ADDRESS_PREFERRED;
-            return;
-        }
+    dad_init(l);
+    const struct local *old = find_old(olds, &prefix->addr);
+    if (!old) {
+        dad_start(l, now);
+        return;
     }
-    dad_start(l, now);
+    l->state = old->state;
+    l->sent = old->sent;
+    l->defended = old->defended;
+    wheel_arm(&i->stack->wheel, &l->timer, old->timer.when);
+}
+
+static void take_olds(struct iface *i, bool same_link, struct olds *old)
+{
+    old->n = 0;
+    for (unsigned k = 0; k < i->n_locals; k++) {
+        struct local *l = &i->local[k];
+        tick_t due = timer_armed(&l->timer) ? l->timer.when : TICK_NEVER;
+        wheel_cancel(&i->stack->wheel, &l->timer);
+        if (!same_link)
+            continue;
+        old->local[old->n] = *l;
+        old->local[old->n++].timer.when = due;
+    }
+    i->n_locals = 0;
 }
 
 static void apply_addrs(struct iface *i, const struct iface_config *c, tick_t now)
 {
-    struct stack *s = i->stack;
-    struct local old[LOCALS_MAX];
-    unsigned n_old = i->n_locals;
-    for (unsigned k = 0; k < n_old; k++) {
-        wheel_cancel(&s->wheel, &i->local[k].timer);
-        old[k] = i->local[k];
-    }
-    i->n_locals = 0;
+    struct olds old;
+    take_olds(i, i->cfg.vlan == c->vlan, &old);
     i->cfg = *c;
     if (c->ipv6) {
         struct ip_prefix own = {.addr = ip_link_local_of(&c->mac), .len = 64};
-        place_local(i, &own, true, old, n_old, now);
+        place_local(i, &own, true, &old, now);
     }
     for (unsigned k = 0; k < c->n_addrs; k++)
-        place_local(i, &c->addr[k], false, old, n_old, now);
+        place_local(i, &c->addr[k], false, &old, now);
+    mld_update(i, now);
 }
 
-static bool gateways_same(const struct iface_config *a, const struct iface_config *b)
+/* Do neighbours remain who they were? Their entries remember whether they are a gateway's. */
+static bool neighbours_stay(const struct iface_config *a, const struct iface_config *b)
 {
-    return ip_eq(&a->gateway4, &b->gateway4) && ip_eq(&a->gateway6, &b->gateway6);
+    return a->vlan == b->vlan && ip_eq(&a->gateway4, &b->gateway4) &&
+           ip_eq(&a->gateway6, &b->gateway6);
 }
 
 int stack_configure(struct stack *s, const struct stack_config *config, tick_t now)
@@ -129,12 +172,13 @@ int stack_configure(struct stack *s, const struct stack_config *config, tick_t n
             return STACK_E_CONFIG;
     }
     for (unsigned i = 0; i < s->n_ifaces; i++) {
-        bool gateways = gateways_same(&s->iface[i].cfg, &config->iface[i]);
+        bool stay = neighbours_stay(&s->iface[i].cfg, &config->iface[i]);
         apply_addrs(&s->iface[i], &config->iface[i], now);
-        if (!gateways) /* entries remember whether they are a gateway's */
+        if (!stay)
             neigh_flush(s->neigh, (uint16_t)i);
     }
-    apply_icmp(s, &config->icmp, now);
+    set_icmp(s, &config->icmp);
+    limit_change(&s->error_limit, s->icmp.error_rate, s->icmp.error_burst, now);
     return 0;
 }
 
@@ -208,8 +252,9 @@ static bool create_parts(struct stack *s)
     s->pmtu = pmtu_create(&pmtu);
     if (!s->neigh || !s->reass || !s->pmtu)
         return false;
+    uint32_t queue = s->limits.tx_queue;
     for (unsigned i = 0; i < s->n_ifaces; i++)
-        if (!ring_init(&s->iface[i].tx, s->env.mem, 64, s->limits.tx_queue))
+        if (!ring_init(&s->iface[i].tx, s->env.mem, queue < 64 ? queue : 64, queue))
             return false;
     return true;
 }
@@ -249,12 +294,15 @@ struct stack *stack_create(const struct stack_config *config, const struct stack
         fail(error, STACK_E_MEMORY);
         return NULL;
     }
-    apply_icmp(s, &config->icmp, now);
+    set_icmp(s, &config->icmp);
+    limit_init(&s->error_limit, s->icmp.error_rate, s->icmp.error_burst, now);
     for (unsigned i = 0; i < s->n_ifaces; i++) {
         s->iface[i].stack = s;
         s->iface[i].index = (uint16_t)i;
-        apply_addrs(&s->iface[i], &config->iface[i], now);
+        mld_init(&s->iface[i]);
     }
+    for (unsigned i = 0; i < s->n_ifaces; i++)
+        apply_addrs(&s->iface[i], &config->iface[i], now);
     return s;
 }
 
@@ -286,7 +334,10 @@ static enum drop check_link(const struct iface *i, const struct pkt *p, const st
         return DROP_ETHER_SOURCE;
     if (!mac_is_multicast(&h->dst) && !mac_eq(&h->dst, &i->cfg.mac))
         return DROP_ETHER_DESTINATION;
-    uint16_t tci = h->tagged ? h->tci : p->flags & PKT_RX_VLAN ? p->vlan : 0;
+    bool stripped = p->flags & PKT_RX_VLAN;
+    if (h->tagged && stripped) /* one tag is all that a device of ours can have */
+        return DROP_VLAN;
+    uint16_t tci = h->tagged ? h->tci : stripped ? p->vlan : 0;
     /* Identifier 0 only carries a priority (802.1Q 9.6). */
     if ((tci & ETHER_VLAN_MASK) != i->cfg.vlan)
         return DROP_VLAN;
@@ -299,6 +350,7 @@ static void frame_input(struct stack *s, struct pkt *p, tick_t now)
     struct iface *i = &s->iface[p->iface];
     counter_add(s->counters, COUNTER_RX_PACKETS, 1);
     counter_add(s->counters, COUNTER_RX_BYTES, p->total);
+    headers_together(p);
     struct ether_hdr h;
     int n = ether_parse(p->data, p->len, &h);
     enum drop why = n < 0 ? drop_of(n) : check_link(i, p, &h);

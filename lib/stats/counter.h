@@ -36,6 +36,8 @@
     X(ND_TX_ADVERTS, "nd_tx_adverts", "neighbour advertisements sent")                   \
     X(DAD_PROBES, "dad_probes", "duplicate address detection probes sent")               \
     X(DAD_DUPLICATES, "dad_duplicates", "addresses found to be in use by another host")  \
+    X(MLD_RX_QUERIES, "mld_rx_queries", "multicast listener queries received")           \
+    X(MLD_TX_REPORTS, "mld_tx_reports", "multicast listener reports sent")               \
     X(ICMP_RX_ECHO, "icmp_rx_echo", "echo requests received, both families")             \
     X(ICMP_TX_ECHO, "icmp_tx_echo", "echo replies sent, both families")                  \
     X(ICMP_RX_ERRORS, "icmp_rx_errors", "ICMP errors received about packets of ours")    \
