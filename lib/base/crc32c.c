@@ -104,8 +104,11 @@ static uint32_t crc32c_portable(uint32_t crc, const void *data, size_t len)
 TARGET_SSE42 static inline uint32_t crc_by_words(uint32_t crc, const uint8_t *p, size_t len)
 {
     uint64_t c = crc;
-    for (; len >= 8; len -= 8, p += 8)
-        c = _mm_crc32_u64(c, load_le64(p));
+    for (; len >= 8; len -= 8, p += 8) {
+        uint64_t w;
+        memcpy(&w, p, 8);
+        c = _mm_crc32_u64(c, w);
+    }
     crc = (uint32_t)c;
     if (len & 4) {
         uint32_t w;

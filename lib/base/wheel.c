@@ -259,17 +259,17 @@ static struct list *merge(struct list *a, struct list *b)
     return first;
 }
 
-/* Merge sort: run[i] is NULL or 2^i timers in order. */
+/* Merge sort: run[i], where i < runs, is NULL or 2^i timers in order. */
 static void sort(struct list *head)
 {
-    struct list *run[32] = {NULL};
+    struct list *run[32]; /* 2^32 timers would not fit in memory */
     unsigned runs = 0;
     head->prev->next = NULL;
     for (struct list *node = head->next, *next; node; node = next) {
         next = node->next;
         node->next = NULL;
         unsigned i = 0;
-        for (; run[i]; run[i++] = NULL)
+        for (; i < runs && run[i]; run[i++] = NULL)
             node = merge(run[i], node);
         run[i] = node;
         runs = i < runs ? runs : i + 1;
