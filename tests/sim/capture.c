@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "sim/capture.h"
 
-#include <check.h>
+#include "sim/run.h"
 
 static void input(struct node *n, unsigned side, struct pkt *p)
 {
@@ -20,7 +20,7 @@ static void destroy(struct node *n)
 {
     struct capture *c = (struct capture *)n;
     if (c->file.file)
-        ck_assert_int_eq(pcapng_close(&c->file), 0);
+        must(pcapng_close(&c->file) == 0);
 }
 
 static const struct node_ops ops = {.input = input, .destroy = destroy};
@@ -29,6 +29,6 @@ struct capture *capture_create(struct sim *s, const char *path)
 {
     struct capture *c = node_create(s, &ops, sizeof(*c), 2);
     if (path)
-        ck_assert_msg(pcapng_open(&c->file, path) == 0, "cannot write %s", path);
+        must_msg(pcapng_open(&c->file, path) == 0, "cannot write %s", path);
     return c;
 }

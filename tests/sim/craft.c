@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "sim/craft.h"
 
-#include <check.h>
 #include <string.h>
 
+#include "sim/run.h"
 #include "wire/checksum.h"
 #include "wire/icmp.h"
 #include "wire/icmpv6.h"
@@ -18,7 +18,7 @@ struct pkt *craft_frame(struct sim *s, const struct mac_addr *dst, const struct 
     uint8_t bytes[CRAFT_MAX];
     struct ether_hdr h = {.dst = *dst, .src = *src, .type = type, .tci = vlan, .tagged = vlan != 0};
     size_t n = ether_emit(&h, bytes);
-    ck_assert_uint_le(n + p->total, sizeof(bytes));
+    must(n + p->total <= sizeof(bytes));
     pkt_copy_out(p, 0, bytes + n, p->total);
     return frame_create(s, bytes, n + p->total);
 }
@@ -58,7 +58,7 @@ static struct pkt *too_big4(struct heap_pool *pool, const struct ip_addr *from,
                             const uint8_t *packet, uint32_t len, uint16_t mtu)
 {
     struct ipv4_hdr q;
-    ck_assert_int_gt(ipv4_parse_quoted(packet, len, &q), 0);
+    must(ipv4_parse_quoted(packet, len, &q) > 0);
     uint8_t body[ICMP_LEN + 64];
     uint32_t quote = len < 64 ? len : 64;
     struct icmp_hdr h = {.type = ICMP_UNREACHABLE, .code = ICMP_FRAG_NEEDED, .mtu = mtu};
@@ -72,7 +72,7 @@ static struct pkt *too_big6(struct heap_pool *pool, const struct ip_addr *from,
                             const uint8_t *packet, uint32_t len, uint16_t mtu)
 {
     struct ipv6_hdr q;
-    ck_assert_int_gt(ipv6_parse_quoted(packet, len, &q), 0);
+    must(ipv6_parse_quoted(packet, len, &q) > 0);
     uint8_t body[ICMPV6_ERROR_MAX - IPV6_LEN];
     uint32_t most = sizeof(body) - ICMPV6_LEN;
     uint32_t quote = len < most ? len : most;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "sim/host.h"
 
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "sim/run.h"
 
 #define HEADROOM  128
 #define ROOM      2048
@@ -38,7 +39,7 @@ static uint32_t list_neighbours(struct sim_host *h, unsigned worker, struct ctl_
 {
     struct ctl_request r = {.kind = CTL_NEIGHBOURS, .rows.neighbour = rows, .max = max};
     stack_control(h->worker[worker].stack, &r, h->node.sim->now);
-    ck_assert(!r.more);
+    must(!r.more);
     return r.n;
 }
 
@@ -46,12 +47,12 @@ static void check_row(const struct sim_host *h, const struct ctl_neighbour *row)
 {
     static const struct mac_addr none;
     bool known = row->state != CTL_NEIGHBOUR_INCOMPLETE && row->state != CTL_NEIGHBOUR_FAILED;
-    ck_assert(known || mac_eq(&row->mac, &none));
-    ck_assert(!mac_is_multicast(&row->mac));
-    ck_assert(row->queued == 0 || row->state == CTL_NEIGHBOUR_INCOMPLETE);
-    ck_assert(row->state != CTL_NEIGHBOUR_REACHABLE || row->confirmed <= 45 * TICK_SEC);
+    must(known || mac_eq(&row->mac, &none));
+    must(!mac_is_multicast(&row->mac));
+    must(row->queued == 0 || row->state == CTL_NEIGHBOUR_INCOMPLETE);
+    must(row->state != CTL_NEIGHBOUR_REACHABLE || row->confirmed <= 45 * TICK_SEC);
     for (unsigned i = 0; i < h->cfg.iface.n_addrs; i++)
-        ck_assert_msg(!ip_eq(&row->addr, &h->cfg.iface.addr[i].addr), "its own neighbour");
+        must_msg(!ip_eq(&row->addr, &h->cfg.iface.addr[i].addr), "its own neighbour");
 }
 
 static const struct ctl_neighbour *find_row(const struct ctl_neighbour *rows, uint32_t n,
@@ -70,9 +71,9 @@ static void check_change(const struct ctl_neighbour *was, const struct ctl_neigh
     unsigned may = was ? after[was->state] : after_absence;
     char text[IP_ADDR_TEXT];
     ip_format(&is->addr, text);
-    ck_assert_msg(may & 1u << is->state, "neighbour %s went from %s to %s", text,
-                  was ? ctl_neighbour_state_name(was->state) : "absent",
-                  ctl_neighbour_state_name(is->state));
+    must_msg(may & 1u << is->state, "neighbour %s went from %s to %s", text,
+             was ? ctl_neighbour_state_name(was->state) : "absent",
+             ctl_neighbour_state_name(is->state));
 }
 
 static void watch_neighbours(struct sim_host *h, unsigned worker)
@@ -95,10 +96,10 @@ static void watch_neighbours(struct sim_host *h, unsigned worker)
 static void transmit(struct sim_host *h, struct pkt *p)
 {
     uint8_t frame[FRAME_MAX];
-    ck_assert_uint_le(p->total, sizeof(frame));
-    ck_assert(pkt_ok(p));
-    ck_assert(!p->next || (h->cfg.iface.offload & IFACE_TX_MULTI_SEGS));
-    ck_assert_uint_eq(p->flags & (PKT_TX_IP_CSUM | PKT_TX_L4_CSUM | PKT_TX_TSO | PKT_TX_VLAN), 0);
+    must(p->total <= sizeof(frame));
+    must(pkt_ok(p));
+    must(!p->next || (h->cfg.iface.offload & IFACE_TX_MULTI_SEGS));
+    must(!(p->flags & (PKT_TX_IP_CSUM | PKT_TX_L4_CSUM | PKT_TX_TSO | PKT_TX_VLAN)));
     pkt_copy_out(p, 0, frame, p->total);
     /* Not at once: whoever hears it may answer, and this stack is at work. */
     node_output_at(&h->node, 0, frame_create(h->node.sim, frame, p->total), h->node.sim->now);
@@ -112,15 +113,15 @@ static void drain(struct sim_worker *w)
     while ((n = stack_output(w->stack, 0, burst, 32)) > 0)
         for (unsigned i = 0; i < n; i++)
             transmit(w->host, burst[i]);
-    ck_assert_uint_eq(stack_pending(w->stack, 0), 0);
+    must(stack_pending(w->stack, 0) == 0);
 }
 
 static void handoff(void *ctx, uint16_t worker, struct pkt *p)
 {
     struct sim_host *h = ctx;
-    ck_assert_uint_lt(worker, h->n_workers);
+    must(worker < h->n_workers);
     struct sim_worker *w = &h->worker[worker];
-    ck_assert_uint_lt(w->n_inbox, sizeof(w->inbox) / sizeof(w->inbox[0]));
+    must(w->n_inbox < sizeof(w->inbox) / sizeof(w->inbox[0]));
     w->inbox[w->n_inbox++] = p;
     h->handed_over++;
 }
@@ -153,8 +154,8 @@ static void on_deadline(struct timer *t, tick_t now)
     w->expires++;
     w->idle_expires = w->expired_at == now ? w->idle_expires + 1 : 0;
     w->expired_at = now;
-    ck_assert_msg(w->idle_expires <= IDLE_EXPIRES_MAX, "the deadline stays at %llu",
-                  (unsigned long long)stack_deadline(w->stack));
+    must_msg(w->idle_expires <= IDLE_EXPIRES_MAX, "the deadline stays at %llu",
+             (unsigned long long)stack_deadline(w->stack));
     stack_expire(w->stack, now);
     finish_turn(h, (unsigned)(w - h->worker));
     empty_inboxes(h);
@@ -166,7 +167,7 @@ static void receive(struct sim_host *h, unsigned worker, const struct pkt *frame
 {
     struct sim_worker *w = &h->worker[worker];
     struct pkt *p = heap_pkt(&h->pool, frame->data, frame->len, h->cfg.view);
-    ck_assert_ptr_nonnull(p);
+    must(p != NULL);
     w->idle_expires = 0;
     stack_input(w->stack, &p, 1, h->node.sim->now);
     finish_turn(h, worker);
@@ -177,7 +178,7 @@ static void input(struct node *n, unsigned side, struct pkt *p)
     (void)side;
     struct sim_host *h = (struct sim_host *)n;
     uint16_t owner = steer_owner(&h->steer, p);
-    ck_assert(owner == STEER_ALL || owner < h->n_workers);
+    must(owner == STEER_ALL || owner < h->n_workers);
     for (unsigned i = 0; i < h->n_workers; i++)
         if (owner == STEER_ALL || owner == i)
             receive(h, i, p);
@@ -206,7 +207,7 @@ static void start(struct sim_host *h)
         w->host = h;
         enum stack_error error;
         w->stack = stack_create(&config, &env, s->now, &error);
-        ck_assert_msg(w->stack != NULL, "stack_create: %d", (int)error);
+        must_msg(w->stack != NULL, "stack_create: %d", (int)error);
         timer_init(&w->timer, on_deadline);
         w->n_neighbours = 0;
         finish_turn(h, i);
@@ -220,9 +221,9 @@ static void stop(struct sim_host *h)
         wheel_cancel(&h->node.sim->wheel, &w->timer);
         stack_destroy(w->stack);
     }
-    ck_assert_uint_eq(h->pool.held, 0);
-    ck_assert_uint_eq(h->heap.blocks, 0);
-    ck_assert_uint_eq(h->heap.bytes, 0);
+    must(h->pool.held == 0);
+    must(h->heap.blocks == 0);
+    must(h->heap.bytes == 0);
 }
 
 static void destroy(struct node *n)
@@ -240,7 +241,7 @@ struct sim_host *sim_host_create(struct sim *s, const struct sim_host_config *co
     struct sim_host *h = node_create(s, &ops, sizeof(*h), 1);
     h->cfg = *config;
     h->n_workers = config->n_workers ? config->n_workers : 1;
-    ck_assert_uint_le(h->n_workers, SIM_WORKERS_MAX);
+    must(h->n_workers <= SIM_WORKERS_MAX);
     heap_init(&h->heap);
     heap_pool_init(&h->pool, HEADROOM, ROOM);
     steer_init(&h->steer, h->n_workers);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "sim/mtu.h"
 
-#include <check.h>
-
 #include "sim/craft.h"
+#include "sim/run.h"
 #include "stack/frag.h"
 #include "wire/ipv4.h"
 
@@ -47,7 +46,7 @@ static void narrow(struct mtu *m, unsigned side, const struct ether_hdr *eth, st
             return; /* no router forwards that (RFC 1812 5.2.2) */
         if (!h.dont_fragment) {
             int n = frag_cut(&m->pool.pool, ip, m->mtu, 0, pass_fragment, &w);
-            ck_assert_int_gt(n, 0);
+            must(n > 0);
             m->cut++;
             return;
         }
@@ -72,7 +71,7 @@ static void input(struct node *n, unsigned side, struct pkt *p)
 
 static void destroy(struct node *n)
 {
-    ck_assert_uint_eq(((struct mtu *)n)->pool.held, 0);
+    must(((struct mtu *)n)->pool.held == 0);
 }
 
 static const struct node_ops ops = {.input = input, .destroy = destroy};
@@ -82,7 +81,7 @@ struct mtu *mtu_create(struct sim *s, uint16_t mtu)
     struct mtu *m = node_create(s, &ops, sizeof(*m), 2);
     m->mtu = mtu;
     m->addr4 = ip_from_v4(0xc0000201); /* 192.0.2.1 */
-    ck_assert(ip_parse("2001:db8:ffff::1", &m->addr6));
+    must(ip_parse("2001:db8:ffff::1", &m->addr6));
     heap_pool_init(&m->pool, 128, 2048);
     return m;
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "sim/pinger.h"
 
-#include <check.h>
 #include <string.h>
 
 #include "base/bytes.h"
 #include "sim/craft.h"
+#include "sim/run.h"
 #include "stack/frag.h"
 #include "wire/arp.h"
 #include "wire/checksum.h"
@@ -71,7 +71,7 @@ static void send_ip(struct pinger *p, const struct pinger_target *t, struct pkt 
     } else {
         struct way w = {.pinger = p, .mac = &t->mac, .type = type};
         int n = frag_cut(&p->pool.pool, ip, mtu, p->frag_id++, send_fragment, &w);
-        ck_assert_int_gt(n, 1);
+        must(n > 1);
     }
     pkt_free(ip);
 }
@@ -181,7 +181,7 @@ static struct pinger_target *target_of(struct pinger *p, const struct ip_addr *a
     struct pinger_target *t = find_target(p, a);
     if (t)
         return t;
-    ck_assert_uint_lt(p->n_targets, PINGER_TARGETS);
+    must(p->n_targets < PINGER_TARGETS);
     t = &p->target[p->n_targets++];
     t->addr = *a;
     t->pinger = p;
@@ -220,7 +220,7 @@ static struct ping *ping_new(struct pinger *p)
         p->ping = more;
         p->max_pings = max;
     }
-    ck_assert_uint_le(p->n_pings, UINT16_MAX);
+    must(p->n_pings <= UINT16_MAX);
     return &p->ping[p->n_pings++];
 }
 
@@ -234,7 +234,7 @@ uint32_t pinger_ping(struct pinger *p, const struct ip_addr *dst, uint32_t size)
         send_ping(p, t, seq);
         return seq;
     }
-    ck_assert_uint_lt(t->n_waiting, PINGER_WAITING);
+    must(t->n_waiting < PINGER_WAITING);
     t->waiting[t->n_waiting++] = (uint16_t)seq;
     if (!timer_armed(&t->timer)) {
         t->tries = 0;
@@ -280,7 +280,7 @@ void pinger_udp(struct pinger *p, const struct ip_addr *dst, uint16_t sport, uin
                 uint32_t size)
 {
     const struct pinger_target *t = target_of(p, dst);
-    ck_assert(t->known);
+    must(t->known);
     struct craft_head h = {.src = *source_for(p, dst),
                            .dst = *dst,
                            .proto = IP_PROTO_UDP,
@@ -294,16 +294,16 @@ void pinger_udp(struct pinger *p, const struct ip_addr *dst, uint16_t sport, uin
 static void echo_reply(struct pinger *p, const struct ip_addr *from, const uint8_t *at,
                        uint32_t len, uint8_t type)
 {
-    ck_assert_uint_eq(load_be16(at + 4), p->id);
+    must(load_be16(at + 4) == p->id);
     uint32_t seq = load_be16(at + 6);
-    ck_assert_uint_lt(seq, p->n_pings);
+    must(seq < p->n_pings);
     struct ping *q = &p->ping[seq];
-    ck_assert_msg(ip_eq(from, &q->dst), "ping %u was answered by another", seq);
+    must_msg(ip_eq(from, &q->dst), "ping %u was answered by another", seq);
     uint8_t expected[ICMP_MAX];
     uint32_t expected_len = echo_message(p, seq, type, expected);
     memcpy(expected + 2, at + 2, 2); /* the checksum has been found good */
-    ck_assert_msg(len == expected_len, "ping %u: %u bytes came back as %u", seq, expected_len, len);
-    ck_assert_msg(memcmp(at, expected, len) == 0, "ping %u: its reply is not exact", seq);
+    must_msg(len == expected_len, "ping %u: %u bytes came back as %u", seq, expected_len, len);
+    must_msg(memcmp(at, expected, len) == 0, "ping %u: its reply is not exact", seq);
     p->replies++;
     if (q->replies++ > 0)
         p->duplicates++;
@@ -345,7 +345,7 @@ static void answer6(struct pinger *p, const struct ipv6_hdr *ip, const struct nd
     if (p->cfg.silent || !ip_eq(&asked->target, &p->cfg.addr6))
         return;
     struct ip_addr all_nodes;
-    ck_assert(ip_parse("ff02::1", &all_nodes));
+    must(ip_parse("ff02::1", &all_nodes));
     bool probe = ip_is_unspecified(&ip->src);
     struct nd_msg m = {.type = ICMPV6_NEIGH_ADVERT,
                        .target = p->cfg.addr6,
@@ -509,8 +509,8 @@ static void destroy(struct node *n)
         wheel_cancel(&n->sim->wheel, &p->target[i].timer);
     reass_destroy(p->reass);
     mem_free(&p->heap.mem, p->ping, p->max_pings * sizeof(*p->ping));
-    ck_assert_uint_eq(p->pool.held, 0);
-    ck_assert_uint_eq(p->heap.blocks, 0);
+    must(p->pool.held == 0);
+    must(p->heap.blocks == 0);
 }
 
 static const struct node_ops ops = {.input = input, .destroy = destroy};
@@ -531,6 +531,6 @@ struct pinger *pinger_create(struct sim *s, const struct pinger_config *config)
                                .counters = &p->counters,
                                .limits = {.datagrams = 32, .per_source = 32}};
     p->reass = reass_create(&reass);
-    ck_assert_ptr_nonnull(p->reass);
+    must(p->reass != NULL);
     return p;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "sim/plan.h"
 
-#include <check.h>
+#include "sim/run.h"
 
 struct mac_addr plan_mac(unsigned n)
 {
@@ -16,7 +16,7 @@ struct ip_addr plan_addr4(unsigned n)
 struct ip_addr plan_addr6(unsigned n)
 {
     struct ip_addr a;
-    ck_assert(ip_parse("2001:db8::", &a));
+    must(ip_parse("2001:db8::", &a));
     a.b[15] = (uint8_t)n;
     return a;
 }

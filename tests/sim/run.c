@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <malloc.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -76,6 +77,9 @@ int run_tests(const char *name, const TTest *const *tests, unsigned n)
         perror("mmap");
         return EXIT_FAILURE;
     }
+    /* Keep what is freed: each run takes it anew, and half the time would go to the kernel. */
+    mallopt(M_MMAP_THRESHOLD, 64 << 20);
+    mallopt(M_TRIM_THRESHOLD, 512 << 20);
     uint64_t seeds;
     if (number("SIM_SEEDS", &seeds))
         setenv("CK_TIMEOUT_MULTIPLIER", "100000", 1); /* as long as is asked for */

@@ -31,6 +31,10 @@
 
 int run_tests(const char *name, const TTest *const *tests, unsigned n);
 
+/* As ck_assert, which notes in a file each time that it was there: not for each packet. */
+#define must(condition)          must_msg(condition, "%s", #condition)
+#define must_msg(condition, ...) ((condition) ? (void)0 : ck_abort_msg(__VA_ARGS__))
+
 /* The seed of a test that needs just one. */
 uint64_t run_seed(uint64_t otherwise);
 /* Calls each with `count` seeds, or as the environment says. */

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "sim/sim.h"
 
-#include <check.h>
-
 #include "sim/node.h"
 #include "sim/run.h"
 
@@ -27,9 +25,9 @@ void sim_fini(struct sim *s)
     transits_free(s);
     while (!list_empty(&s->nodes))
         node_destroy(container_of(list_last(&s->nodes), struct node, in_sim));
-    ck_assert_uint_eq(s->wire.held, 0);
-    ck_assert_uint_eq(s->heap.blocks, 0);
-    ck_assert_uint_eq(wheel_next(&s->wheel), TICK_NEVER);
+    must(s->wire.held == 0);
+    must(s->heap.blocks == 0);
+    must(wheel_next(&s->wheel) == TICK_NEVER);
     run_ends();
 }
 
@@ -39,7 +37,7 @@ static void step(struct sim *s, tick_t when)
     if (when > s->now)
         s->steps_at_now = 0;
     else
-        ck_assert_msg(++s->steps_at_now < STEPS_AT_ONE_TIME_MAX, "time stands still");
+        must_msg(++s->steps_at_now < STEPS_AT_ONE_TIME_MAX, "time stands still");
     s->now = when > s->now ? when : s->now;
     wheel_expire(&s->wheel, s->now);
 }
