@@ -18,9 +18,10 @@
 
 int setsockopt(int fd, int level, int name, const void *value, socklen_t length)
 {
-    int fanout;
+    unsigned fanout;
     if (level == SOL_PACKET && name == PACKET_FANOUT && length == sizeof(fanout)) {
-        fanout = *(const int *)value & ~(PACKET_FANOUT_FLAG_DEFRAG << FANOUT_FLAGS_SHIFT);
+        fanout = *(const unsigned *)value;
+        fanout &= ~((unsigned)PACKET_FANOUT_FLAG_DEFRAG << FANOUT_FLAGS_SHIFT);
         value = &fanout;
     }
     return (int)syscall(SYS_setsockopt, fd, level, name, value, length);
