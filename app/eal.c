@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <rte_eal.h>
@@ -24,6 +25,7 @@
 
 #define ARGS_MAX       128
 #define ARG_BYTES      1024
+#define LOG_LINES      20 /* of DPDK in a second */
 #define HUGEPAGES_ROOT "/sys/kernel/mm/hugepages"
 
 const char *eal_memory_name(enum eal_memory m)
@@ -49,10 +51,16 @@ static enum config_log_level level_of(int rte_level)
     return rte_level == (int)RTE_LOG_INFO ? CONFIG_LOG_INFO : CONFIG_LOG_DEBUG;
 }
 
+/* Drivers may complain at packet rate. The stream's lock makes this one thread's at a time. */
 static ssize_t log_cookie_write(void *cookie, const char *text, size_t n)
 {
+    static struct log_limit limit;
+    struct timespec now;
     (void)cookie;
-    log_line(level_of(rte_log_cur_msg_loglevel()), "%.*s", (int)n, text);
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    if (log_enabled(CONFIG_LOG_DEBUG) ||
+        log_allow(&limit, LOG_LINES, (tick_t)now.tv_sec * TICK_SEC + (tick_t)now.tv_nsec))
+        log_line(level_of(rte_log_cur_msg_loglevel()), "%.*s", (int)n, text);
     return (ssize_t)n;
 }
 
