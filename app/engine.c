@@ -20,6 +20,7 @@
 #include "app/log.h"
 
 #define PAIR_PACKETS  1024u /* on a ring between two workers; a power of two */
+#define PACKETS_MIN   512u  /* DPDK wants a pool to be larger than a core's cache of it */
 #define BASE_PACKETS  8192u /* for what stacks hold: waiting, reassembling, queued */
 #define WORKER_CACHE  1024u /* in the pool's caches of one core, and in its bursts */
 #define EAL_MEGABYTES 64u   /* drivers, rings, DPDK's own */
@@ -38,7 +39,7 @@ static uint32_t plan_packets(const struct config *c)
 {
     uint64_t n = BASE_PACKETS;
     if (c->memory.packets)
-        return c->memory.packets;
+        return c->memory.packets > PACKETS_MIN ? c->memory.packets : PACKETS_MIN;
     for (unsigned i = 0; i < c->n_devices; i++) {
         struct device_plan plan = device_plan(&c->device[i], c->workers.n);
         n += (uint64_t)plan.n_dpdk * plan.queues * device_queue_packets(&c->device[i]);
