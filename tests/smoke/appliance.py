@@ -14,7 +14,7 @@ import machine
 SAMPLE = re.compile(r"(millrace_[a-z0-9_]+)(?:\{(.*)\})? (\S+)$")
 LABEL = re.compile(r'(\w+)="([^"]*)"')
 READY = 20  # seconds a start may take
-LOG_LINES = 25
+LOG_LINES = 15
 
 
 class UnixConnection(http.client.HTTPConnection):
@@ -215,9 +215,9 @@ class Appliance:
         ports = self.get("/v1/ports")["ports"]
         return next(p["mac"] for p in ports if device in (None, p["device"]))
 
-    def addresses(self, device=None, worker=0):
+    def addresses(self, device=None):
         """Their states by the address without prefix length."""
-        rows = self.get(f"/v1/addresses?worker={worker}")["addresses"]
+        rows = self.get("/v1/addresses")["addresses"]
         return {
             r["address"].split("/")[0]: r["state"] for r in rows if device in (None, r["device"])
         }
@@ -229,8 +229,11 @@ class Appliance:
         """Until no worker has an address under duplicate address detection."""
 
         def settled():
-            workers = range(len(self.config["workers"]["cores"]))
-            return not any("tentative" in self.addresses(worker=w).values() for w in workers)
+            for worker in range(len(self.config["workers"]["cores"])):
+                status, _, text = self.ask(f"/v1/addresses?worker={worker}")
+                if status == 504 or '"tentative"' in text:  # 504: the machine has left it no time
+                    return False
+            return True
 
         machine.poll("addresses leave duplicate address detection", seconds, settled, step=0.02)
 
@@ -246,13 +249,13 @@ class Appliance:
 
     def explain(self, since):
         """What a person wants to see when a case has failed."""
-        lines = [f"{self.name}: " + ("runs" if self.running() else "does not run")]
-        if self.running():
-            try:
-                lines += [f"  {line}" for line in self.published().deltas(since)]
-                lines.append(f"  drops: {self.ask('/v1/drops?nonzero=1')[2]}")
-            except OSError as error:
-                lines.append(f"  its control socket: {error}")
-        if os.path.exists(self.log):
-            lines += [f"  log: {line}" for line in self.log_text().splitlines()[-LOG_LINES:]]
-        return lines
+        log = self.log_text().splitlines() if os.path.exists(self.log) else []
+        if not self.running():
+            return [f"{self.name}: does not run", *(f"  log: {line}" for line in log[-2:])]
+        lines = [f"{self.name}: runs"]
+        try:
+            lines += [f"  {line}" for line in self.published().deltas(since)]
+            lines.append(f"  drops: {self.ask('/v1/drops?nonzero=1')[2]}")
+        except OSError as error:
+            lines.append(f"  its control socket: {error}")
+        return lines + [f"  log: {line}" for line in log[-LOG_LINES:]]

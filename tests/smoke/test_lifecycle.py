@@ -23,8 +23,7 @@ FRAMES = 64  # of a flood, built once
 
 
 def answers(pair, address=V4):
-    output = pair.ping("-c", "2", "-i", "0.01", "-W", "5", address)
-    assert " 2 received" in output, output
+    pair.ping("-c", "1", "-W", "5", address)
 
 
 def run_millrace(lab, *words):

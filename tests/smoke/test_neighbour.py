@@ -200,7 +200,7 @@ def seconds_until_answer(pair, address):
 def recovers_when_the_peer_boots_again(pair):
     pair.app.settle()
     for address in V4, V6:
-        pair.ping("-c", "1", "-W", "1", address)
+        pair.ping("-c", "1", "-W", "5", address)
     for name, mac in ("b2", B), ("b3", C):
         reboot(pair, name, mac)
         for address in V4, V6:
@@ -218,7 +218,7 @@ def does_not_use_an_address_that_is_taken(pair):
     states = pair.app.addresses()
     assert states[V6] == "duplicate" and states["fd77::8"] == "preferred", states
     assert pair.app.snapshot().count("dad_duplicates") == 1
-    pair.ping("-c", "1", "-W", "1", "fd77::8")
+    pair.ping("-c", "1", "-W", "5", "fd77::8")
 
 
 def takes_it_at_a_reload_once_it_is_free(pair):
@@ -227,7 +227,7 @@ def takes_it_at_a_reload_once_it_is_free(pair):
     poll("the address is tried again", 2, lambda: pair.app.addresses()[V6] != "duplicate")
     pair.app.settle()
     assert pair.app.addresses()[V6] == "preferred", pair.app.addresses()
-    pair.ping("-c", "1", "-W", "1", V6)
+    pair.ping("-c", "1", "-W", "5", V6)
 
 
 if __name__ == "__main__":

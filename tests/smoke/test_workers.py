@@ -20,10 +20,11 @@ FRAGMENTED = 4000  # bytes of a datagram in several fragments
 class Crowd(Pair):
     """A peer with many addresses."""
 
-    def __init__(self, driver):
+    def __init__(self, driver, queues=1):
         super().__init__(
             driver,
-            device={"queues": 1},
+            device={"queues": queues},
+            queues=queues,
             config={
                 "workers": {"cores": [0, 1]},
                 "icmp": {"error-rate": 1000000, "error-burst": 1000000},
