@@ -289,7 +289,9 @@ static bool create_worker(struct runtime *rt, unsigned i)
     w->config = &rt->stack[i];
     atomic_store(&w->idle, (int)c->workers.idle);
     memory_init(&w->memory);
-    if (getrandom(w->seed, sizeof(w->seed), 0) != sizeof(w->seed))
+    if (i > 0)
+        memcpy(w->seed, rt->worker[0].seed, sizeof(w->seed)); /* one host, one seed (stack.h) */
+    else if (getrandom(w->seed, sizeof(w->seed), 0) != sizeof(w->seed))
         return false;
     w->record = new_record();
     w->tx = calloc(rt->n_ports, sizeof(*w->tx));

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Before an address is used, and just after. IPv6: duplicate address detection (RFC 4862 5.4), then
- * an unsolicited advertisement; IPv4: announcements (RFC 5227 2.3). Every worker runs the timers
- * and hears the same answers; the primary sends.
+ * an unsolicited advertisement; IPv4: announcements (RFC 5227 2.3). Every worker runs the
+ * same timers and hears the same answers, and so comes to the same verdict; the primary sends.
  *
  * Timer, one for each address: IPv6 tentative: a random delay of up to a second, then the probe,
- * then one second of silence makes the address preferred; a conflict ends it. The other workers
- * wait the longest delay, so that they still listen when the primary's probe is answered. IPv4: the
+ * then one second of silence makes the address preferred; a conflict ends it. IPv4: the
  * announcements, two seconds apart.
  */
 #include "stack/internal.h"
@@ -61,6 +60,15 @@ void dad_init(struct local *l)
     timer_init(&l->timer, fire);
 }
 
+/* Random (RFC 4862 5.4.2), and all workers' alike: were one of them still trying what is another's
+ * already, a newcomer's probe would be a conflict to the one and none to the other. */
+static tick_t delay_of(const struct local *l)
+{
+    const struct stack *s = l->iface->stack;
+    const struct ip_addr *a = &l->prefix.addr;
+    return siphash13(&s->dad_key, a->b, sizeof(a->b)) % MAX_RTR_SOLICITATION_DELAY;
+}
+
 void dad_start(struct local *l, tick_t now)
 {
     struct stack *s = l->iface->stack;
@@ -71,9 +79,7 @@ void dad_start(struct local *l, tick_t now)
         return;
     }
     l->state = CTL_ADDRESS_TENTATIVE;
-    tick_t delay = stack_is_primary(s) ? rng_below(&s->rng, MAX_RTR_SOLICITATION_DELAY)
-                                       : MAX_RTR_SOLICITATION_DELAY;
-    wheel_arm(&s->wheel, &l->timer, now + delay);
+    wheel_arm(&s->wheel, &l->timer, now + delay_of(l));
 }
 
 void dad_conflict(struct local *l, tick_t now)

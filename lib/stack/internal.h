@@ -95,7 +95,8 @@ struct stack {
     struct pmtu *pmtu;
     struct limit error_limit; /* ICMP errors sent */
     struct steer steer;
-    struct siphash_key frag_key;
+    struct siphash_key frag_key; /* this worker's own */
+    struct siphash_key dad_key;  /* all workers' */
     uint32_t frag_id[FRAG_IDS];
 };
 

@@ -288,6 +288,8 @@ struct stack *stack_create(const struct stack_config *config, const struct stack
     steer_init(&s->steer, config->n_workers);
     wheel_init(&s->wheel, now);
     s->frag_key = derive_key(env, 2);
+    s->frag_key.k1 += s->worker; /* two workers may send fragments to one host */
+    s->dad_key = derive_key(env, 6);
     rng_seed(&s->rng, derive_key(env, 3).k0 + s->worker);
     if (!create_parts(s)) {
         stack_destroy(s);

@@ -62,7 +62,7 @@ struct stack_env {
      * is not ours. May be NULL with one worker. */
     void (*handoff)(void *ctx, uint16_t worker, struct pkt *p);
     void *ctx;
-    uint8_t seed[32]; /* from the system's random source */
+    uint8_t seed[32]; /* from the system's random source, the same for all workers of a host */
 };
 
 enum stack_error {
