@@ -53,11 +53,11 @@ bool ip_in_prefix(const struct ip_prefix *net, const struct ip_addr *a)
         return false;
     assert(net->len <= (v4 ? 32 : 128));
     unsigned bits = net->len + (v4 ? 96u : 0u);
-    unsigned whole = bits / 8;
-    if (memcmp(net->addr.b, a->b, whole) != 0)
-        return false;
-    unsigned rest = bits % 8;
-    return rest == 0 || (net->addr.b[whole] ^ a->b[whole]) >> (8 - rest) == 0;
+    uint64_t high = load_be64(net->addr.b) ^ load_be64(a->b);
+    uint64_t low = load_be64(net->addr.b + 8) ^ load_be64(a->b + 8);
+    if (bits > 64)
+        return high == 0 && low >> (128 - bits) == 0;
+    return bits == 0 || high >> (64 - bits) == 0;
 }
 
 struct ip_addr ip_solicited_node(const struct ip_addr *a)

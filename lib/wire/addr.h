@@ -13,6 +13,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/bytes.h"
+
 struct ip_addr {
     uint8_t b[16];
 };
@@ -35,15 +37,23 @@ extern const struct ip_addr IP_ADDR_ANY6; /* :: */
 
 static inline struct ip_addr ip_from_v4(uint32_t host_order)
 {
-    return (struct ip_addr){{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, (uint8_t)(host_order >> 24),
-                             (uint8_t)(host_order >> 16), (uint8_t)(host_order >> 8),
-                             (uint8_t)host_order}};
+    struct ip_addr a = {{0}};
+    store_be64(a.b + 8, UINT64_C(0xffff) << 32 | host_order);
+    return a;
+}
+
+/* Half 0 or 1 of the address as it lies in memory, for comparing and hashing by words. */
+static inline uint64_t ip_half(const struct ip_addr *a, unsigned which)
+{
+    uint64_t half;
+    memcpy(&half, a->b + 8 * which, sizeof(half));
+    return half;
 }
 
 static inline bool ip_is_v4(const struct ip_addr *a)
 {
-    static const uint8_t mapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
-    return memcmp(a->b, mapped, sizeof(mapped)) == 0;
+    static const uint8_t mapped[4] = {0, 0, 0xff, 0xff};
+    return ip_half(a, 0) == 0 && memcmp(a->b + 8, mapped, sizeof(mapped)) == 0;
 }
 
 /* Host order; a must be IPv4. */
@@ -54,7 +64,7 @@ static inline uint32_t ip_v4(const struct ip_addr *a)
 
 static inline bool ip_eq(const struct ip_addr *a, const struct ip_addr *b)
 {
-    return memcmp(a->b, b->b, sizeof(a->b)) == 0;
+    return ((ip_half(a, 0) ^ ip_half(b, 0)) | (ip_half(a, 1) ^ ip_half(b, 1))) == 0;
 }
 
 static inline bool mac_eq(const struct mac_addr *a, const struct mac_addr *b)
