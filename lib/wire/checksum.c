@@ -54,13 +54,12 @@ static uint64_t sum_tail(const uint8_t *at, size_t len)
     return sum;
 }
 
+/* Each step adds a number's halves to each other in its upper half, with the carry out of the lower
+ * one. */
 static uint16_t fold16(uint64_t sum)
 {
-    sum = (sum & 0xffffffff) + (sum >> 32);
-    sum = (sum & 0xffffffff) + (sum >> 32);
-    sum = (sum & 0xffff) + (sum >> 16);
-    sum = (sum & 0xffff) + (sum >> 16);
-    return (uint16_t)sum;
+    uint32_t half = (uint32_t)((sum + (sum << 32 | sum >> 32)) >> 32);
+    return (uint16_t)((half + (half << 16 | half >> 16)) >> 16);
 }
 
 static uint64_t sum_bytes(const uint8_t *at, size_t len)
@@ -83,11 +82,12 @@ struct checksum checksum_add(struct checksum c, const void *bytes, size_t len)
 {
     if (len == 0)
         return c; /* bytes may be NULL then */
-    uint16_t sum = fold16(sum_bytes(bytes, len));
-    if (c.odd)
-        sum =
-            (uint16_t)(sum << 8 | sum >> 8); /* RFC 1071 2 B: swapped words give the swapped sum */
-    c.sum += sum;
+    uint64_t sum = sum_bytes(bytes, len);
+    if (c.odd) { /* RFC 1071 2 B: swapped words give the swapped sum */
+        uint16_t words = fold16(sum);
+        sum = (uint16_t)(words << 8 | words >> 8);
+    }
+    c.sum = add64(c.sum, sum);
     c.odd ^= (len & 1) != 0;
     return c;
 }
@@ -95,7 +95,7 @@ struct checksum checksum_add(struct checksum c, const void *bytes, size_t len)
 struct checksum checksum_prepend(struct checksum c, const void *header, size_t len)
 {
     assert(len % 2 == 0 && "what follows starts on a word");
-    c.sum += fold16(sum_bytes(header, len));
+    c.sum = add64(c.sum, sum_bytes(header, len));
     return c;
 }
 
