@@ -82,7 +82,20 @@ static void read_fields(const uint8_t *at, size_t header, struct ipv4_hdr *h)
     h->source_route = false;
     h->bad_option = 0;
     h->options_len = (uint8_t)(header - IPV4_LEN);
-    memcpy(h->options, at + IPV4_LEN, h->options_len);
+    if (h->options_len > 0) /* hardly ever */
+        memcpy(h->options, at + IPV4_LEN, h->options_len);
+}
+
+/* A header is a whole number of 32-bit words, and so few that all carries stay in 64 bits. */
+static struct checksum sum_header(const uint8_t *at, size_t header)
+{
+    struct checksum c = CHECKSUM_EMPTY;
+    for (size_t i = 0; i < header; i += 4) {
+        uint32_t word;
+        memcpy(&word, at + i, sizeof(word));
+        c.sum += word;
+    }
+    return c;
 }
 
 static int parse(const uint8_t *at, size_t contiguous, size_t available, bool verify,
@@ -98,7 +111,7 @@ static int parse(const uint8_t *at, size_t contiguous, size_t available, bool ve
     read_fields(at, header, h);
     if (h->total_len < header || h->total_len > available)
         return -WIRE_IP4_TOTAL_LENGTH;
-    if (verify && !checksum_ok(checksum_add(CHECKSUM_EMPTY, at, header)))
+    if (verify && !checksum_ok(sum_header(at, header)))
         return -WIRE_IP4_CHECKSUM; /* RFC 1122 3.2.1.2 */
     int error = walk_options(h);
     if (error == 0)
@@ -123,20 +136,18 @@ size_t ipv4_emit(const struct ipv4_hdr *h, bool offload, uint8_t *dst)
     size_t header = ipv4_len(h);
     assert(h->options_len <= IPV4_OPTIONS_MAX && h->options_len % 4 == 0 && h->total_len >= header);
     assert(h->frag_offset % 8 == 0 && ip_is_v4(&h->src) && ip_is_v4(&h->dst));
-    dst[0] = (uint8_t)(0x40 | header / 4);
-    dst[1] = h->tos;
-    store_be16(dst + 2, h->total_len);
-    store_be16(dst + 4, h->id);
-    store_be16(dst + 6, (uint16_t)((h->dont_fragment ? DONT_FRAGMENT : 0) |
-                                   (h->more_fragments ? MORE_FRAGMENTS : 0) | h->frag_offset / 8));
-    dst[8] = h->ttl;
-    dst[9] = h->proto;
-    store_be16(dst + 10, 0);
+    uint32_t frag = (h->dont_fragment ? DONT_FRAGMENT : 0u) |
+                    (h->more_fragments ? MORE_FRAGMENTS : 0u) | h->frag_offset / 8u;
+    /* By the words that are read again for the checksum. */
+    store_be32(dst, (uint32_t)(0x40 | header / 4) << 24 | (uint32_t)h->tos << 16 | h->total_len);
+    store_be32(dst + 4, (uint32_t)h->id << 16 | frag);
+    store_be32(dst + 8, (uint32_t)h->ttl << 24 | (uint32_t)h->proto << 16);
     store_be32(dst + 12, ip_v4(&h->src));
     store_be32(dst + 16, ip_v4(&h->dst));
-    memcpy(dst + IPV4_LEN, h->options, h->options_len);
+    if (h->options_len > 0)
+        memcpy(dst + IPV4_LEN, h->options, h->options_len);
     if (!offload)
-        store_be16(dst + 10, checksum_finish(checksum_add(CHECKSUM_EMPTY, dst, header)));
+        store_be16(dst + 10, checksum_finish(sum_header(dst, header)));
     return header;
 }
 
