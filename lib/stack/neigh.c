@@ -82,11 +82,8 @@ static bool cache_ok(const struct neigh_cache *c)
 static struct list *bucket_of(const struct neigh_cache *c, uint16_t iface,
                               const struct ip_addr *addr)
 {
-    struct {
-        struct ip_addr addr;
-        uint64_t iface;
-    } key = {*addr, iface};
-    return &c->bucket[siphash13(&c->args.key, &key, sizeof(key)) & (c->n_buckets - 1)];
+    const uint64_t key[] = {ip_half(addr, 0), ip_half(addr, 1), iface, 0};
+    return &c->bucket[siphash13_words(&c->args.key, key, 24) & (c->n_buckets - 1)];
 }
 
 static struct neigh *find(struct neigh_cache *c, uint16_t iface, const struct ip_addr *addr)
