@@ -15,6 +15,8 @@
 /* Ours: how long an address that did not answer is taken for absent. */
 #define FAILED_TIME TICK_SEC
 
+#define RECENT 16 /* a power of two */
+
 #define STATE(id) CTL_NEIGHBOUR_##id
 
 struct neigh {
@@ -39,9 +41,9 @@ struct neigh_cache {
     struct rng rng;
     uint32_t n_buckets; /* power of two */
     struct list *bucket;
-    struct neigh *entry; /* args.max of them */
-    struct pkt **slots;  /* args.queue for each entry */
-    struct neigh *last;  /* found last, or NULL: a burst mostly goes to one neighbour */
+    struct neigh *entry;          /* args.max of them */
+    struct pkt **slots;           /* args.queue for each entry */
+    struct neigh *recent[RECENT]; /* found last, by recent_of, or NULL: most packets go to few */
     struct list free;
     struct list proven;   /* has answered us, or is a gateway: makes room last */
     struct list unproven; /* everything else */
@@ -86,15 +88,21 @@ static struct list *bucket_of(const struct neigh_cache *c, uint16_t iface,
     return &c->bucket[siphash13_words(&c->args.key, key, 24) & (c->n_buckets - 1)];
 }
 
+/* Whoever chooses addresses to meet here pays no more than the way by the hash. */
+static struct neigh **recent_of(struct neigh_cache *c, const struct ip_addr *addr)
+{
+    return &c->recent[addr->b[15] & (RECENT - 1)];
+}
+
 static struct neigh *find(struct neigh_cache *c, uint16_t iface, const struct ip_addr *addr)
 {
-    struct neigh *last = c->last;
-    if (last && last->iface == iface && ip_eq(&last->addr, addr))
-        return last;
+    struct neigh **recent = recent_of(c, addr);
+    if (*recent && (*recent)->iface == iface && ip_eq(&(*recent)->addr, addr))
+        return *recent;
     list_for_each (it, bucket_of(c, iface, addr)) {
         struct neigh *n = container_of(it, struct neigh, bucket);
         if (n->iface == iface && ip_eq(&n->addr, addr))
-            return c->last = n;
+            return *recent = n;
     }
     return NULL;
 }
@@ -183,8 +191,8 @@ static void forget(struct neigh *n, enum drop why)
     wheel_cancel(c->args.wheel, &n->timer);
     if (!is_proven(n))
         c->n_unproven--;
-    if (c->last == n)
-        c->last = NULL;
+    if (*recent_of(c, &n->addr) == n)
+        *recent_of(c, &n->addr) = NULL;
     list_remove(&n->age);
     list_remove(&n->bucket);
     list_push_front(&c->free, &n->bucket);
