@@ -44,6 +44,8 @@ bool control_block_signals(void)
     sigset_t set;
     signal_set(&set);
     signal(SIGPIPE, SIG_IGN);
+    /* What the kernel sends when the TAP driver's signals are too many to queue; it is fatal. */
+    signal(SIGIO, SIG_IGN);
     return sigprocmask(SIG_BLOCK, &set, NULL) == 0;
 }
 
