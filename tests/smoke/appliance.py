@@ -8,6 +8,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import time
 
 import machine
 
@@ -15,6 +16,7 @@ SAMPLE = re.compile(r"(millrace_[a-z0-9_]+)(?:\{(.*)\})? (\S+)$")
 LABEL = re.compile(r'(\w+)="([^"]*)"')
 READY = 20  # seconds a start may take
 LOG_LINES = 15
+SILENCE = 1.5  # seconds: longer than reports of groups are apart
 
 
 class UnixConnection(http.client.HTTPConnection):
@@ -247,6 +249,20 @@ class Appliance:
             step=0.02,
         )
 
+    def quiet(self):
+        """Until it has said all that it says unasked."""
+        self.settle()
+        self.announced()
+        seen = [0, 0.0]  # packets, and since when there are so many
+
+        def silent():
+            sent, now = self.published().count("tx_packets"), time.monotonic()
+            if sent != seen[0]:
+                seen[:] = sent, now
+            return now - seen[1] >= SILENCE
+
+        machine.poll("it sends nothing any more", 20, silent, step=0.05)
+
     def explain(self, since):
         """What a person wants to see when a case has failed."""
         log = self.log_text().splitlines() if os.path.exists(self.log) else []
@@ -255,7 +271,8 @@ class Appliance:
         lines = [f"{self.name}: runs"]
         try:
             lines += [f"  {line}" for line in self.published().deltas(since)]
-            lines.append(f"  drops: {self.ask('/v1/drops?nonzero=1')[2]}")
-        except OSError as error:
+            drops = self.get("/v1/drops?nonzero=1")["drops"]
+            lines.append("  dropped: " + ", ".join(f"{d['reason']} {d['total']}" for d in drops))
+        except (OSError, AssertionError) as error:
             lines.append(f"  its control socket: {error}")
         return lines + [f"  log: {line}" for line in log[-LOG_LINES:]]
