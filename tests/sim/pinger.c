@@ -22,12 +22,16 @@
 
 static bool is_ours(const struct pinger *p, const struct ip_addr *a)
 {
-    return ip_eq(a, &p->cfg.addr4) || ip_eq(a, &p->cfg.addr6);
+    return ip_eq(a, &p->cfg.addr4) || ip_eq(a, &p->cfg.addr6) ||
+           (!ip_is_unspecified(a) && (ip_eq(a, &p->cfg.behind4) || ip_eq(a, &p->cfg.behind6)));
 }
 
 static const struct ip_addr *source_for(const struct pinger *p, const struct ip_addr *dst)
 {
-    return ip_is_v4(dst) ? &p->cfg.addr4 : &p->cfg.addr6;
+    const struct pinger_config *c = &p->cfg;
+    if (ip_is_v4(dst))
+        return ip_is_unspecified(&c->behind4) ? &c->addr4 : &c->behind4;
+    return ip_is_unspecified(&c->behind6) ? &c->addr6 : &c->behind6;
 }
 
 /* Out */

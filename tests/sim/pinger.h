@@ -21,6 +21,8 @@ struct pinger_config {
     struct mac_addr mac;
     struct ip_addr addr4;
     struct ip_addr addr6;
+    struct ip_addr behind4; /* not zero: asks from here, on another network, and is the gateway */
+    struct ip_addr behind6;
     uint16_t mtu;    /* 0: 1500 */
     uint16_t vlan;   /* 0: untagged */
     tick_t remember; /* how long a target's device address is believed; 0: until told otherwise */

@@ -15,7 +15,7 @@
 #include "sim/reorder.h"
 #include "sim/run.h"
 
-#define SEEDS     (SIM_SLOW ? 100 : 2000)
+#define SEEDS     (SIM_SLOW ? 50 : 2000)
 #define HOSTS_MAX 3
 #define PINGS     16
 #define PINGER    100

@@ -234,6 +234,40 @@ START_TEST(absent_neighbour_is_asked_three_times)
 }
 END_TEST
 
-SIM_MAIN("lan", addresses_are_tried_before_use, tentative_address_does_not_answer,
-         replies_come_at_their_exact_time, stack_resolves_whom_it_answers,
-         packets_wait_for_a_neighbour_up_to_the_bound, absent_neighbour_is_asked_three_times)
+/* From another network: replies go to the gateway, which is asked for like any neighbour. */
+START_TEST(replies_go_by_the_gateway)
+{
+    sim_init(&s, run_seed(7));
+    struct sim_host_config hc = plan_host(1);
+    hc.iface.gateway4 = plan_addr4(PINGER);
+    hc.iface.gateway6 = plan_addr6(PINGER);
+    host[0] = sim_host_create(&s, &hc);
+    struct pinger_config pc = plan_pinger(PINGER);
+    ck_assert(ip_parse("192.0.2.9", &pc.behind4) && ip_parse("2001:db8:2::9", &pc.behind6));
+    pinger = pinger_create(&s, &pc);
+    node_chain(
+        (struct node *[]){&host[0]->node, delay_create(&s, TICK_MS, 0), &pinger->node, NULL});
+    sim_run(&s, 3 * TICK_SEC);
+    for (unsigned family = 0; family < 2; family++) {
+        struct ip_addr to = plan_addr(1, family), gateway = plan_addr(PINGER, family);
+        struct mac_addr mac = plan_mac(1);
+        struct ctl_neighbour row;
+        pinger_fix(pinger, &to, &mac);
+        uint32_t first = pinger_ping(pinger, &to, 3000);
+        sim_run(&s, TICK_SEC);
+        uint32_t second = pinger_ping(pinger, &to, 65507);
+        sim_run(&s, TICK_SEC);
+        ck_assert_uint_eq(pinger_rtt(pinger, first), 4 * TICK_MS);
+        ck_assert_uint_eq(pinger_rtt(pinger, second), 2 * TICK_MS);
+        ck_assert(sim_host_neighbour(host[0], 0, &gateway, &row));
+        ck_assert(row.router && row.state == CTL_NEIGHBOUR_REACHABLE);
+    }
+    ck_assert_uint_eq(sim_host_neighbours(host[0], 0), 2);
+    sim_fini(&s);
+}
+END_TEST
+
+SIM_MAIN("lan", replies_go_by_the_gateway, addresses_are_tried_before_use,
+         tentative_address_does_not_answer, replies_come_at_their_exact_time,
+         stack_resolves_whom_it_answers, packets_wait_for_a_neighbour_up_to_the_bound,
+         absent_neighbour_is_asked_three_times)
