@@ -2,6 +2,7 @@
 #include "app/capture.h"
 
 #include <assert.h>
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -51,14 +52,15 @@ static void capture_mail_release(struct mail *m)
     free(c);
 }
 
+/* firm: a ring is taken back whenever the worker moves again. */
 static struct capture_mail *post_ring(struct worker *w, struct capture_ring *ring,
-                                      struct capture_ring *owned)
+                                      struct capture_ring *owned, bool firm)
 {
     struct capture_mail *m = calloc(1, sizeof(*m));
     if (!m)
         return NULL;
     *m = (struct capture_mail){
-        .mail = {.run = capture_mail_run, .release = capture_mail_release},
+        .mail = {.run = capture_mail_run, .release = capture_mail_release, .firm = firm},
         .ring = ring,
         .owned = owned,
     };
@@ -68,20 +70,34 @@ static struct capture_mail *post_ring(struct worker *w, struct capture_ring *rin
     return NULL;
 }
 
-/*
- * 0: the worker has it. RUNTIME_E_FULL: it will not. RUNTIME_E_TIMEOUT: it will when it moves
- * again, and owned is destroyed then.
- */
-static int set_ring(struct worker *w, struct capture_ring *ring, struct capture_ring *owned)
+/* False: the worker does not have it, and it is gone. */
+static bool give_ring(struct worker *w, struct capture_ring *ring)
 {
-    struct capture_mail *m = post_ring(w, ring, owned);
-    if (!m)
-        return RUNTIME_E_FULL;
-    if (!mailbox_wait(&w->mail, &m->mail, MAIL_TIMEOUT_MS))
-        return RUNTIME_E_TIMEOUT;
-    m->owned = NULL; /* the caller's again */
+    struct capture_mail *m = post_ring(w, ring, NULL, false);
+    enum mail_outcome how = m ? mailbox_wait(&w->mail, &m->mail, MAIL_TIMEOUT_MS) : MAIL_REVOKED;
+    if (how == MAIL_BACK) {
+        capture_mail_release(&m->mail);
+        return true;
+    }
+    if (how == MAIL_REVOKED) {
+        capture_ring_destroy(ring);
+        return false;
+    }
+    struct capture_mail *back = post_ring(w, NULL, ring, true);
+    if (back)
+        mailbox_forget(&back->mail);
+    return false;
+}
+
+/* m: a letter that takes the worker's ring; NULL: there was no memory for one. True: the ring is
+ * the caller's. */
+static bool ring_is_back(struct worker *w, struct capture_mail *m, unsigned timeout_ms)
+{
+    if (!m || mailbox_wait(&w->mail, &m->mail, timeout_ms) != MAIL_BACK)
+        return false;
+    m->owned = NULL;
     capture_mail_release(&m->mail);
-    return 0;
+    return true;
 }
 
 /* ---- start ---- */
@@ -111,32 +127,41 @@ static void default_name(char *to, size_t room)
     strftime(to, room, "millrace-%Y%m%d-%H%M%S.pcapng", &tm);
 }
 
-/* One name, not a path, so that nothing outside of the directory can be written. */
+/* One name, not a path, so that nothing outside of the directory can be written; and nothing in it
+ * that a terminal would obey. */
 static bool name_ok(const char *name)
 {
-    return name[0] && name[0] != '.' && !strchr(name, '/') && strlen(name) < 200;
+    for (const char *c = name; *c; c++)
+        if (iscntrl((unsigned char)*c) || *c == '/')
+            return false;
+    return name[0] && name[0] != '.' && strlen(name) < 200;
 }
 
-/* A new file in the configured directory. */
-static int open_file(struct capture *c, const char *directory, const char *name, char *error,
-                     size_t room)
+static bool name_file(char path[CAPTURE_PATH_MAX], const char *directory, const char *name,
+                      char *error, size_t room)
 {
     char made[64];
     if (!name) {
         default_name(made, sizeof(made));
         name = made;
     }
+    int n = snprintf(path, CAPTURE_PATH_MAX, "%s/%s", directory, name);
     if (!name_ok(name))
-        return refuse(error, room, "'%s' is not a plain file name", name);
-    if (mkdir(directory, 0750) != 0 && errno != EEXIST)
-        return refuse(error, room, "%s: %s", directory, strerror(errno));
-    int n = snprintf(c->path, sizeof(c->path), "%s/%s", directory, name);
-    if (n < 0 || (size_t)n >= sizeof(c->path))
-        return refuse(error, room, "the path is too long");
-    c->fd = open(c->path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0640);
-    if (c->fd < 0)
-        return refuse(error, room, "%s: %s", c->path, strerror(errno));
-    return 0;
+        refuse(error, room, "'%s' is not a plain file name", name);
+    else if (n < 0 || n >= CAPTURE_PATH_MAX)
+        refuse(error, room, "the path is too long");
+    else if (mkdir(directory, 0750) != 0 && errno != EEXIST)
+        refuse(error, room, "%s: %s", directory, strerror(errno));
+    else
+        return true;
+    return false;
+}
+
+/* A new file. Negative: error says why not. */
+static int make_file(const char *path, char *error, size_t room)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0640);
+    return fd >= 0 ? fd : refuse(error, room, "%s: %s", path, strerror(errno));
 }
 
 static void start_file(struct runtime *rt)
@@ -162,13 +187,17 @@ static void collect_lost(struct runtime *rt, const struct capture_ring *r)
 static void stop_workers(struct runtime *rt)
 {
     struct capture *c = &rt->capture;
+    struct capture_mail *m[CONFIG_WORKERS_MAX];
+    for (unsigned i = 0; i < rt->n_workers; i++)
+        if (c->ring[i])
+            m[i] = post_ring(&rt->worker[i], NULL, c->ring[i], true);
+    tick_t end = engine_now(rt) + MAIL_TIMEOUT_MS * TICK_MS; /* for all of them together */
     for (unsigned i = 0; i < rt->n_workers; i++) {
-        if (!c->ring[i])
-            continue;
-        if (set_ring(&rt->worker[i], NULL, c->ring[i]) == 0)
+        unsigned left = (unsigned)(tick_since(end, engine_now(rt)) / TICK_MS);
+        if (!c->ring[i] || ring_is_back(&rt->worker[i], m[i], left))
             continue;
         collect_lost(rt, c->ring[i]);
-        c->ring[i] = NULL; /* the letter's, or lost with a worker that does not move */
+        c->ring[i] = NULL; /* the letter's */
         log_warning("capture: worker %u did not answer; its last packets are missing", i);
     }
 }
@@ -192,56 +221,71 @@ static int start_workers(struct runtime *rt, char *error, size_t room)
         struct capture_ring *ring = capture_ring_create(RING_BYTES, c->snaplen);
         if (!ring)
             return refuse(error, room, "no memory for the ring of worker %u", i);
-        int set = set_ring(&rt->worker[i], ring, NULL);
-        if (set == RUNTIME_E_FULL) {
-            capture_ring_destroy(ring);
-        } else if (set == RUNTIME_E_TIMEOUT) {
-            struct capture_mail *back = post_ring(&rt->worker[i], NULL, ring);
-            if (back)
-                back->mail.given_up = true;
-        }
-        if (set < 0)
+        if (!give_ring(&rt->worker[i], ring))
             return refuse(error, room, "worker %u does not answer", i);
         c->ring[i] = ring;
     }
     return 0;
 }
 
-int runtime_capture_start(struct runtime *rt, const struct runtime_capture_options *o, char *error,
-                          size_t room)
+/* Can it be started? 0 or a refusal. */
+static int check_options(const struct runtime *rt, const struct runtime_capture_options *o,
+                         char *error, size_t room)
 {
-    struct capture *c = &rt->capture;
-    if (c->state == CAPTURE_RUNNING)
-        return refuse(error, room, "a capture to %s runs; stop it first", c->path);
+    uint64_t most = rt->config->capture.max_bytes;
+    if (rt->capture.state == CAPTURE_RUNNING)
+        return refuse(error, room, "a capture to %s runs; stop it first", rt->capture.path);
     if (o->worker >= (int)rt->n_workers)
         return refuse(error, room, "there is no worker %d; the last one is %u", o->worker,
                       rt->n_workers - 1);
-    *c = (struct capture){
-        .state = CAPTURE_OFF,
-        .worker = o->worker < 0 ? -1 : o->worker,
-        .max_bytes = o->max_bytes ? o->max_bytes : rt->config->capture.max_bytes,
-        .snaplen = o->snaplen ? o->snaplen : rt->config->capture.snaplen,
-        .fd = -1,
-    };
-    if (c->snaplen > SNAPLEN_MAX)
-        c->snaplen = SNAPLEN_MAX;
-    int ret = open_file(c, rt->config->capture.directory, o->file, error, room);
-    if (ret < 0)
-        return ret;
+    if (o->max_bytes && (o->max_bytes < CONFIG_CAPTURE_MIN || o->max_bytes > most))
+        return refuse(error, room,
+                      "the size limit has to be %u to %llu bytes, which is capture.max-size",
+                      CONFIG_CAPTURE_MIN, (unsigned long long)most);
+    return 0;
+}
+
+static int begin(struct runtime *rt, char *error, size_t room)
+{
+    struct capture *c = &rt->capture;
     start_file(rt);
     c->started = engine_now(rt);
     c->wall = wall_now() - c->started;
-    ret = start_workers(rt, error, room);
-    if (ret < 0) {
-        stop_workers(rt);
-        destroy_rings(rt);
-        close(c->fd);
-        unlink(c->path);
-        return ret;
+    int ret = start_workers(rt, error, room);
+    if (ret == 0) {
+        c->state = CAPTURE_RUNNING;
+        log_notice("capture to %s started", c->path);
+        return 0;
     }
-    c->state = CAPTURE_RUNNING;
-    log_notice("capture to %s started", c->path);
-    return 0;
+    stop_workers(rt);
+    destroy_rings(rt);
+    close(c->fd);
+    unlink(c->path);
+    c->path[0] = '\0';
+    return ret;
+}
+
+int runtime_capture_start(struct runtime *rt, const struct runtime_capture_options *o, char *error,
+                          size_t room)
+{
+    const struct config *config = rt->config;
+    char path[CAPTURE_PATH_MAX];
+    if (check_options(rt, o, error, room) < 0 ||
+        !name_file(path, config->capture.directory, o->file, error, room))
+        return RUNTIME_E_REFUSED;
+    int fd = make_file(path, error, room);
+    if (fd < 0)
+        return RUNTIME_E_REFUSED;
+    uint32_t snaplen = o->snaplen ? o->snaplen : config->capture.snaplen;
+    rt->capture = (struct capture){
+        .state = CAPTURE_OFF,
+        .worker = o->worker < 0 ? -1 : o->worker,
+        .max_bytes = o->max_bytes ? o->max_bytes : config->capture.max_bytes,
+        .snaplen = snaplen < SNAPLEN_MAX ? snaplen : SNAPLEN_MAX,
+        .fd = fd,
+    };
+    memcpy(rt->capture.path, path, sizeof(path));
+    return begin(rt, error, room);
 }
 
 /* ---- writing ---- */
@@ -281,7 +325,6 @@ static bool write_packets(struct runtime *rt, unsigned n)
             return false;
         pcapng_packet(&c->file, p->iface, c->wall + p->tick, p->direction, p->bytes, p->captured,
                       p->length);
-        c->packets++;
         capture_ring_pop(r);
     }
     return true;
@@ -315,7 +358,7 @@ static void finish(struct runtime *rt, enum capture_state why)
     c->fd = -1;
     c->state = why;
     log_notice("capture to %s: %s, %llu packets%s%s", c->path, capture_state_name(why),
-               (unsigned long long)c->packets, c->error[0] ? ", " : "", c->error);
+               (unsigned long long)c->file.packets, c->error[0] ? ", " : "", c->error);
 }
 
 void capture_drain(struct runtime *rt)
@@ -353,7 +396,7 @@ void runtime_capture(const struct runtime *rt, struct runtime_capture *to)
         .file = c->path[0] ? c->path : NULL,
         .max_bytes = c->max_bytes,
         .snaplen = c->snaplen,
-        .packets = c->packets,
+        .packets = c->file.packets,
         .bytes = c->file.bytes,
         .error = c->error[0] ? c->error : NULL,
     };

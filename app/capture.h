@@ -25,7 +25,6 @@ struct capture {
     char path[CAPTURE_PATH_MAX];
     uint64_t max_bytes;
     uint32_t snaplen;
-    uint64_t packets;
     uint64_t lost[IFACE_MAX]; /* as last seen; the rings' own after they have gone */
     tick_t started;
     tick_t ended;

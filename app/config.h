@@ -19,6 +19,7 @@
 #define CONFIG_QUEUES_MAX  64
 #define CONFIG_CORE_MAX    1023
 #define CONFIG_BURST_MAX   256
+#define CONFIG_CAPTURE_MIN (64u * 1024) /* bytes of a capture file's limit */
 
 /* X(enumerator, name in the file, what it is) */
 #define CONFIG_DRIVERS(X)                                                       \

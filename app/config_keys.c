@@ -143,7 +143,7 @@ static const struct config_key capture_keys[] = {
     {"directory", CONFIG_PATH, CONFIG(capture.directory), .max = FILE_PATH_MAX,
      .preset = "/run/millrace/capture", .live = true,
      .text = "where capture files go, and nowhere else; in memory, so that no disk is waited for"},
-    {"max-size", CONFIG_SIZE, CONFIG(capture.max_bytes), RANGE(64 * 1024, 1ull << 40),
+    {"max-size", CONFIG_SIZE, CONFIG(capture.max_bytes), RANGE(CONFIG_CAPTURE_MIN, 1ull << 40),
      .preset = "100 MiB", .live = true,
      .text = "a capture ends at this size"},
     {"snaplen", CONFIG_UINT, CONFIG(capture.snaplen), RANGE(64, 262144), .preset = "262144",

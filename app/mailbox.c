@@ -47,10 +47,11 @@ void mailbox_destroy(struct mailbox *b)
 bool mailbox_post(struct mailbox *b, struct mail *m)
 {
     mailbox_collect(b);
-    if (b->posted >= rte_ring_get_capacity(b->to_control))
+    if (b->posted >= rte_ring_get_capacity(b->to_control) - (m->firm ? 0 : MAILBOX_FIRM))
         return false;
     m->back = false;
     m->given_up = false;
+    atomic_store_explicit(&m->claimed, false, memory_order_relaxed); /* the ring publishes it */
     int failed = rte_ring_sp_enqueue(b->to_worker, m);
     assert(!failed && "fewer letters are on the way than a ring holds");
     b->posted++;
@@ -69,7 +70,13 @@ void mailbox_collect(struct mailbox *b)
     }
 }
 
-bool mailbox_wait(struct mailbox *b, struct mail *m, unsigned timeout_ms)
+/* Whether it was the caller, and not the other side, who came first. */
+static bool claim(struct mail *m)
+{
+    return !atomic_exchange_explicit(&m->claimed, true, memory_order_relaxed);
+}
+
+enum mail_outcome mailbox_wait(struct mailbox *b, struct mail *m, unsigned timeout_ms)
 {
     struct timespec now, pause = {.tv_nsec = WAIT_US * 1000};
     clock_gettime(CLOCK_MONOTONIC, &now);
@@ -77,14 +84,20 @@ bool mailbox_wait(struct mailbox *b, struct mail *m, unsigned timeout_ms)
     for (;;) {
         mailbox_collect(b);
         if (m->back)
-            return true;
+            return MAIL_BACK;
         clock_gettime(CLOCK_MONOTONIC, &now);
         if ((int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000 >= end)
             break;
         nanosleep(&pause, NULL);
     }
+    mailbox_forget(m);
+    return !m->firm && claim(m) ? MAIL_REVOKED : MAIL_LATE;
+}
+
+void mailbox_forget(struct mail *m)
+{
+    assert(!m->back && "it is on its way");
     m->given_up = true;
-    return false;
 }
 
 unsigned mailbox_run(struct mailbox *b, struct worker *w)
@@ -93,11 +106,13 @@ unsigned mailbox_run(struct mailbox *b, struct worker *w)
     unsigned n = 0;
     while (rte_ring_sc_dequeue(b->to_worker, &got) == 0) {
         struct mail *m = got;
-        m->run(w, m);
+        if (claim(m)) {
+            m->run(w, m);
+            n++;
+        }
         int failed = rte_ring_sp_enqueue(b->to_control, m);
         assert(!failed && "the return ring has room for every letter on the way");
         (void)failed;
-        n++;
     }
     return n;
 }

@@ -41,19 +41,37 @@ static uint32_t padded(uint32_t n)
     return (n + 3) & ~3u;
 }
 
-bool pcapng_flush(struct pcapng *f)
+static bool write_all(const struct pcapng *f)
 {
-    uint32_t done = 0;
-    while (!f->failed && done < f->used) {
+    for (uint32_t done = 0; done < f->used;) {
         ssize_t n = write(f->fd, f->buffer + done, f->used - done);
         if (n < 0 && errno == EINTR)
             continue;
-        if (n < 0) {
-            f->failed = true;
-            f->error = errno;
-            break;
-        }
+        if (n < 0)
+            return false;
         done += (uint32_t)n;
+    }
+    return true;
+}
+
+/* A reader would take half a block for damage. */
+static void fail(struct pcapng *f, int error)
+{
+    f->failed = true;
+    f->error = error;
+    f->bytes = f->safe;
+    f->packets = f->safe_packets;
+    int ignored = ftruncate(f->fd, (off_t)f->safe); /* then it is damaged */
+    (void)ignored;
+}
+
+bool pcapng_flush(struct pcapng *f)
+{
+    if (!f->failed && !write_all(f))
+        fail(f, errno);
+    if (!f->failed) {
+        f->safe = f->whole;
+        f->safe_packets = f->packets;
     }
     f->used = 0;
     return !f->failed;
@@ -62,8 +80,10 @@ bool pcapng_flush(struct pcapng *f)
 static void put(struct pcapng *f, const void *bytes, uint32_t n)
 {
     const uint8_t *from = bytes;
+    if (f->failed)
+        return;
     f->bytes += n;
-    while (n > 0) {
+    while (n > 0 && !f->failed) {
         if (f->used == sizeof(f->buffer))
             pcapng_flush(f);
         uint32_t room = (uint32_t)sizeof(f->buffer) - f->used;
@@ -116,12 +136,17 @@ static uint32_t block_start(struct pcapng *f, enum block_type type, uint32_t bod
 static void block_end(struct pcapng *f, uint32_t total)
 {
     put32(f, total);
+    f->whole = f->bytes;
 }
 
 void pcapng_start(struct pcapng *f, int fd, const char *application)
 {
     f->fd = fd;
     f->bytes = 0;
+    f->packets = 0;
+    f->whole = 0;
+    f->safe = 0;
+    f->safe_packets = 0;
     f->used = 0;
     f->failed = false;
     f->error = 0;
@@ -171,6 +196,7 @@ void pcapng_packet(struct pcapng *f, uint16_t iface, uint64_t time, uint32_t dir
     put_option(f, OPT_PACKET_FLAGS, &direction, sizeof(direction));
     put_option(f, OPT_END, NULL, 0);
     block_end(f, total);
+    f->packets += !f->failed;
 }
 
 void pcapng_statistics(struct pcapng *f, uint16_t iface, uint64_t time, uint64_t lost)

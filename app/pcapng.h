@@ -17,6 +17,10 @@
 struct pcapng {
     int fd;
     uint64_t bytes; /* of the file, what waits in buffer included */
+    uint64_t packets;
+    uint64_t whole; /* bytes as of the last block's end */
+    uint64_t safe;  /* the same, as of the last flush */
+    uint64_t safe_packets;
     uint32_t used;
     bool failed; /* a write failed; errno said why in error */
     int error;
@@ -34,7 +38,8 @@ void pcapng_packet(struct pcapng *f, uint16_t iface, uint64_t time, uint32_t dir
                    const void *bytes, uint32_t captured, uint32_t length);
 /* lost: packets of this capture that the file lacks. */
 void pcapng_statistics(struct pcapng *f, uint16_t iface, uint64_t time, uint64_t lost);
-/* False: a write has failed, now or before; f->error. */
+/* False: a write has failed, now or before; f->error. The file was then cut after the last block
+ * that an earlier flush had written whole, and bytes and packets are of what is left. */
 bool pcapng_flush(struct pcapng *f);
 
 #endif

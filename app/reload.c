@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A new configuration for a running appliance, all or nothing: the file is validated whole, then
- * each worker is told; where one cannot, those before it are told the old one again.
+ * each worker is told; where one cannot, those before it are told the old one again. The letters
+ * for both are there before the first is posted, so that the way back cannot fail.
  */
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,7 +41,8 @@ static void reload_release(struct mail *m)
     free(r);
 }
 
-static struct reload_mail *reload_mail(const struct runtime *rt, const struct config *c, unsigned w)
+static struct reload_mail *reload_mail(const struct runtime *rt, const struct config *c, unsigned w,
+                                       bool firm)
 {
     struct reload_mail *r = calloc(1, sizeof(*r));
     if (!r)
@@ -49,46 +52,110 @@ static struct reload_mail *reload_mail(const struct runtime *rt, const struct co
         free(r);
         return NULL;
     }
-    r->mail = (struct mail){.run = reload_run, .release = reload_release};
+    r->mail = (struct mail){.run = reload_run, .release = reload_release, .firm = firm};
     r->config = engine_stack_config(rt, c, r->iface, w);
     r->idle = c->workers.idle;
     r->max_sleep_us = c->workers.max_sleep_us;
     return r;
 }
 
-static int tell(struct runtime *rt, const struct config *c, unsigned w)
+/* One for each worker. */
+struct letters {
+    struct reload_mail *to[CONFIG_WORKERS_MAX];
+};
+
+static bool write_letters(const struct runtime *rt, const struct config *c, bool firm,
+                          struct letters *l)
 {
-    struct mailbox *box = &rt->worker[w].mail;
-    struct reload_mail *r = reload_mail(rt, c, w);
-    if (!r)
-        return RUNTIME_E_MEMORY;
-    if (!mailbox_post(box, &r->mail)) {
-        reload_release(&r->mail);
-        return RUNTIME_E_FULL;
+    bool all = true;
+    for (unsigned w = 0; w < rt->n_workers; w++) {
+        l->to[w] = reload_mail(rt, c, w, firm);
+        all &= l->to[w] != NULL;
     }
-    if (!mailbox_wait(box, &r->mail, MAIL_TIMEOUT_MS))
-        return RUNTIME_E_TIMEOUT;
-    int error = r->error;
-    reload_release(&r->mail);
-    if (error == 0)
-        return 0;
-    return error == STACK_E_MEMORY ? RUNTIME_E_MEMORY : RUNTIME_E_REFUSED;
+    return all;
 }
 
-static int tell_all(struct runtime *rt, const struct config *c, FILE *errors)
+static void tear_up(const struct runtime *rt, struct letters *l)
+{
+    for (unsigned w = 0; w < rt->n_workers; w++)
+        if (l->to[w])
+            reload_release(&l->to[w]->mail);
+}
+
+/* 0 or a runtime_error. *taken: the worker has the new configuration, or may yet. */
+static int tell(struct runtime *rt, unsigned w, struct letters *l, bool *taken)
+{
+    struct mailbox *box = &rt->worker[w].mail;
+    *taken = false;
+    if (!mailbox_post(box, &l->to[w]->mail))
+        return RUNTIME_E_FULL;
+    enum mail_outcome how = mailbox_wait(box, &l->to[w]->mail, MAIL_TIMEOUT_MS);
+    if (how != MAIL_BACK) {
+        l->to[w] = NULL; /* the box's */
+        *taken = how == MAIL_LATE;
+        return RUNTIME_E_TIMEOUT;
+    }
+    *taken = l->to[w]->error == 0;
+    return *taken ? 0 : RUNTIME_E_REFUSED;
+}
+
+/* Worker w was told, and is now told the old configuration. It need not be waited for. */
+static void take_back(struct runtime *rt, unsigned w, struct letters *undo)
+{
+    bool posted = mailbox_post(&rt->worker[w].mail, &undo->to[w]->mail);
+    assert(posted && "letters before it are done with, and there is room for a firm one");
+    if (!posted)
+        return;
+    mailbox_forget(&undo->to[w]->mail);
+    undo->to[w] = NULL;
+}
+
+static int tell_all(struct runtime *rt, struct letters *next, struct letters *undo, FILE *errors)
 {
     for (unsigned w = 0; w < rt->n_workers; w++) {
-        int error = tell(rt, c, w);
+        bool taken;
+        int error = tell(rt, w, next, &taken);
         if (error == 0)
             continue;
         fprintf(errors, "worker %u: %s; all is as it was\n", w, runtime_error_text(error));
-        /* A worker that has not answered may still take the new one: it is told as well. */
-        unsigned told = error == RUNTIME_E_TIMEOUT ? w + 1 : w;
-        for (unsigned back = 0; back < told; back++)
-            tell(rt, rt->config, back);
+        for (unsigned back = 0; back < w + taken; back++)
+            take_back(rt, back, undo);
         return RUNTIME_E_REFUSED;
     }
     return 0;
+}
+
+static int tell_workers(struct runtime *rt, const struct config *c, FILE *errors)
+{
+    struct letters next, undo;
+    bool written = write_letters(rt, c, false, &next);
+    written &= write_letters(rt, rt->config, true, &undo);
+    int error = written ? tell_all(rt, &next, &undo, errors) : RUNTIME_E_REFUSED;
+    if (!written)
+        fputs("no memory\n", errors);
+    tear_up(rt, &next);
+    tear_up(rt, &undo);
+    return error;
+}
+
+static bool switch_log(const struct config *c, FILE *errors)
+{
+    if (log_open(c->log.level, c->log.file, c->log.json))
+        return true;
+    fprintf(errors, "log.file: %s: %s\n", c->log.file, strerror(errno));
+    return false;
+}
+
+/* False: all is as it was. */
+static bool put_in_force(struct runtime *rt, const struct config *c, FILE *errors)
+{
+    const struct config *now = rt->config;
+    if (!config_reloadable(now, c, errors) || !switch_log(c, errors))
+        return false;
+    if (tell_workers(rt, c, errors) == 0)
+        return true;
+    switch_log(now, errors);
+    return false;
 }
 
 int runtime_reload(struct runtime *rt, FILE *errors)
@@ -96,12 +163,10 @@ int runtime_reload(struct runtime *rt, FILE *errors)
     struct config *next = config_load(rt->file, errors);
     if (!next)
         return RUNTIME_E_REFUSED;
-    if (!config_reloadable(rt->config, next, errors) || tell_all(rt, next, errors) < 0) {
+    if (!put_in_force(rt, next, errors)) {
         config_free(next);
         return RUNTIME_E_REFUSED;
     }
-    if (!log_open(next->log.level, next->log.file, next->log.json))
-        log_warning("log.file %s: %s; the log stays where it was", next->log.file, strerror(errno));
     eal_log(next->log.level);
     config_free(rt->config);
     rt->config = next;

@@ -319,7 +319,7 @@ int runtime_control(struct runtime *rt, unsigned worker, struct ctl_request *r, 
         free(m);
         return RUNTIME_E_FULL;
     }
-    if (!mailbox_wait(box, &m->mail, timeout_ms))
+    if (mailbox_wait(box, &m->mail, timeout_ms) != MAIL_BACK)
         return RUNTIME_E_TIMEOUT;
     void *rows = rows_of(r);
     if (row > 0)

@@ -158,8 +158,9 @@ void runtime_pool(const struct runtime *rt, unsigned pool, struct runtime_pool *
 /* ---- requests to a worker's stack ---- */
 
 /*
- * Asks one worker and waits for the answer, which it writes to r (rows included). An answer that
- * comes after the timeout is thrown away. 0 or an error, and r is unchanged then.
+ * Asks one worker and waits for the answer, which it writes to r (rows included). A request that
+ * the worker has not begun with when the timeout comes is never done; the answer to another is
+ * thrown away. 0 or an error, and r is unchanged then.
  */
 int runtime_control(struct runtime *rt, unsigned worker, struct ctl_request *r,
                     unsigned timeout_ms);
@@ -169,7 +170,7 @@ int runtime_control(struct runtime *rt, unsigned worker, struct ctl_request *r,
 struct runtime_capture_options {
     int worker;         /* -1: all */
     const char *file;   /* a name within capture.directory; NULL: one made from the time */
-    uint64_t max_bytes; /* 0: the configuration's */
+    uint64_t max_bytes; /* CONFIG_CAPTURE_MIN to the configuration's; 0: that */
     uint32_t snaplen;   /* 0: the configuration's */
 };
 

@@ -53,7 +53,7 @@ START_TEST(a_letter_goes_and_comes_back)
     ck_assert(mailbox_post(&box, &l.mail));
     ck_assert_uint_eq(box.posted, 1);
     ck_assert_uint_eq(mailbox_run(&box, w), 1);
-    ck_assert(mailbox_wait(&box, &l.mail, 0));
+    ck_assert_int_eq(mailbox_wait(&box, &l.mail, 0), MAIL_BACK);
     ck_assert(l.done);
     ck_assert_ptr_eq(seen, w);
     ck_assert_uint_eq(box.posted, 0);
@@ -62,16 +62,76 @@ START_TEST(a_letter_goes_and_comes_back)
 }
 END_TEST
 
-START_TEST(a_late_answer_is_released)
+START_TEST(a_letter_given_up_on_is_not_run)
 {
     struct letter l = letter();
     ck_assert(mailbox_post(&box, &l.mail));
-    ck_assert(!mailbox_wait(&box, &l.mail, 0));
+    ck_assert_int_eq(mailbox_wait(&box, &l.mail, 0), MAIL_REVOKED);
     mailbox_collect(&box);
     ck_assert_uint_eq(releases, 0);
-    mailbox_run(&box, NULL);
+    ck_assert_uint_eq(mailbox_run(&box, NULL), 0);
     mailbox_collect(&box);
+    ck_assert_uint_eq(runs, 0);
     ck_assert_uint_eq(releases, 1);
+    ck_assert_uint_eq(box.posted, 0);
+}
+END_TEST
+
+/* The control thread gives up while the worker is at it. */
+static void run_slowly(struct worker *w, struct mail *m)
+{
+    ck_assert_int_eq(mailbox_wait(&box, m, 0), MAIL_LATE);
+    run(w, m);
+}
+
+START_TEST(a_letter_given_up_on_too_late_is_released)
+{
+    struct letter l = letter();
+    l.mail.run = run_slowly;
+    ck_assert(mailbox_post(&box, &l.mail));
+    ck_assert_uint_eq(mailbox_run(&box, NULL), 1);
+    ck_assert_uint_eq(releases, 0);
+    mailbox_collect(&box);
+    ck_assert_uint_eq(runs, 1);
+    ck_assert_uint_eq(releases, 1);
+}
+END_TEST
+
+START_TEST(a_firm_letter_is_run_however_late)
+{
+    struct letter l = letter();
+    l.mail.firm = true;
+    ck_assert(mailbox_post(&box, &l.mail));
+    ck_assert_int_eq(mailbox_wait(&box, &l.mail, 0), MAIL_LATE);
+    ck_assert_uint_eq(mailbox_run(&box, NULL), 1);
+    mailbox_collect(&box);
+    ck_assert(l.done);
+    ck_assert_uint_eq(releases, 1);
+}
+END_TEST
+
+/* A box that questions have filled still takes what undoes something. */
+START_TEST(firm_letters_have_room_of_their_own)
+{
+    static struct letter l[100], firm[MAILBOX_FIRM + 1];
+    unsigned n = 0, f = 0;
+    for (; n < 100; n++) {
+        l[n] = letter();
+        if (!mailbox_post(&box, &l[n].mail))
+            break;
+        ck_assert_int_eq(mailbox_wait(&box, &l[n].mail, 0), MAIL_REVOKED);
+    }
+    for (; f < MAILBOX_FIRM + 1; f++) {
+        firm[f] = letter();
+        firm[f].mail.firm = true;
+        if (!mailbox_post(&box, &firm[f].mail))
+            break;
+        mailbox_forget(&firm[f].mail);
+    }
+    ck_assert_uint_eq(f, MAILBOX_FIRM);
+    ck_assert_uint_eq(mailbox_run(&box, NULL), MAILBOX_FIRM);
+    mailbox_collect(&box);
+    ck_assert_uint_eq(releases, n + MAILBOX_FIRM);
     ck_assert_uint_eq(box.posted, 0);
 }
 END_TEST
@@ -83,8 +143,8 @@ START_TEST(answers_keep_their_letters)
     ck_assert(mailbox_post(&box, &a.mail));
     ck_assert(mailbox_post(&box, &b.mail));
     ck_assert_uint_eq(mailbox_run(&box, NULL), 2);
-    ck_assert(mailbox_wait(&box, &b.mail, 0));
-    ck_assert(mailbox_wait(&box, &a.mail, 0));
+    ck_assert_int_eq(mailbox_wait(&box, &b.mail, 0), MAIL_BACK);
+    ck_assert_int_eq(mailbox_wait(&box, &a.mail, 0), MAIL_BACK);
 }
 END_TEST
 
@@ -120,6 +180,7 @@ START_TEST(destroying_releases_what_is_left)
 }
 END_TEST
 
-UNIT_MAIN("mailbox", setup, teardown, a_letter_goes_and_comes_back, a_late_answer_is_released,
-          answers_keep_their_letters, a_worker_that_stands_still_fills_its_box,
-          destroying_releases_what_is_left)
+UNIT_MAIN("mailbox", setup, teardown, a_letter_goes_and_comes_back, a_letter_given_up_on_is_not_run,
+          a_letter_given_up_on_too_late_is_released, a_firm_letter_is_run_however_late,
+          firm_letters_have_room_of_their_own, answers_keep_their_letters,
+          a_worker_that_stands_still_fills_its_box, destroying_releases_what_is_left)

@@ -3,9 +3,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "support/unit.h"
@@ -114,5 +116,31 @@ START_TEST(a_failed_write_is_remembered)
 }
 END_TEST
 
+/* The disk is full in the middle of a block: what is left ends with a whole one. */
+START_TEST(a_failed_write_leaves_whole_blocks)
+{
+    static const uint32_t types[] = {0x0a0d0d0a, 1, 6};
+    static uint8_t bytes[100000];
+    struct rlimit was, limit = {.rlim_cur = 50000};
+    ck_assert_int_eq(getrlimit(RLIMIT_FSIZE, &was), 0);
+    limit.rlim_max = was.rlim_max;
+    signal(SIGXFSZ, SIG_IGN);
+    pcapng_interface(&f, "mill0", 262144);
+    pcapng_packet(&f, 0, 1, 1, "abcde", 5, 1500);
+    ck_assert(pcapng_flush(&f));
+    uint64_t good = f.bytes;
+    ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    pcapng_packet(&f, 0, 2, 1, "abcde", 5, 1500);
+    pcapng_packet(&f, 0, 3, 1, bytes, sizeof(bytes), sizeof(bytes));
+    pcapng_statistics(&f, 0, 3, 42);
+    ck_assert(!pcapng_flush(&f));
+    ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &was), 0);
+    ck_assert_int_eq(f.error, EFBIG);
+    ck_assert_uint_eq(f.bytes, good);
+    ck_assert_uint_eq(f.packets, 1);
+    ck_assert_uint_eq(expect_blocks(types, 3), 3);
+}
+END_TEST
+
 UNIT_MAIN("pcapng", setup, teardown, blocks_follow_one_another, a_packet_is_as_the_format_says,
-          much_is_written_whole, a_failed_write_is_remembered)
+          much_is_written_whole, a_failed_write_is_remembered, a_failed_write_leaves_whole_blocks)
