@@ -9,6 +9,7 @@ from functools import partial
 import tap
 from frames import checksum
 from lab import Pair
+from machine import poll
 
 SOURCES = 48
 PORTS = 400
@@ -99,7 +100,8 @@ def check_hand_over(after, before):
 
 
 def shares_pings_by_address(lab):
-    lab.app.settle()
+    """At once when the address is announced: the workers agree on when that is."""
+    poll("fd77::1 can be used", 10, lambda: lab.app.addresses()["fd77::1"] == "preferred")
     before = lab.app.snapshot()
     for source in lab.sources4 + lab.sources6:
         ping_from(lab, source)
