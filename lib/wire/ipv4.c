@@ -131,6 +131,15 @@ int ipv4_parse_quoted(const uint8_t *at, size_t len, struct ipv4_hdr *h)
     return parse(at, len, IPV4_TOTAL_MAX, false, h);
 }
 
+/* Writes a word and adds it to a sum, which would wait for it to come back from memory. */
+static void put_word(uint8_t *at, uint32_t word, struct checksum *c)
+{
+    uint32_t in_memory;
+    store_be32(at, word);
+    store_be32((uint8_t *)&in_memory, word);
+    c->sum += in_memory;
+}
+
 size_t ipv4_emit(const struct ipv4_hdr *h, bool offload, uint8_t *dst)
 {
     size_t header = ipv4_len(h);
@@ -138,16 +147,18 @@ size_t ipv4_emit(const struct ipv4_hdr *h, bool offload, uint8_t *dst)
     assert(h->frag_offset % 8 == 0 && ip_is_v4(&h->src) && ip_is_v4(&h->dst));
     uint32_t frag = (h->dont_fragment ? DONT_FRAGMENT : 0u) |
                     (h->more_fragments ? MORE_FRAGMENTS : 0u) | h->frag_offset / 8u;
-    /* By the words that are read again for the checksum. */
-    store_be32(dst, (uint32_t)(0x40 | header / 4) << 24 | (uint32_t)h->tos << 16 | h->total_len);
-    store_be32(dst + 4, (uint32_t)h->id << 16 | frag);
-    store_be32(dst + 8, (uint32_t)h->ttl << 24 | (uint32_t)h->proto << 16);
-    store_be32(dst + 12, ip_v4(&h->src));
-    store_be32(dst + 16, ip_v4(&h->dst));
-    if (h->options_len > 0)
+    struct checksum c = CHECKSUM_EMPTY;
+    put_word(dst, (uint32_t)(0x40 | header / 4) << 24 | (uint32_t)h->tos << 16 | h->total_len, &c);
+    put_word(dst + 4, (uint32_t)h->id << 16 | frag, &c);
+    put_word(dst + 8, (uint32_t)h->ttl << 24 | (uint32_t)h->proto << 16, &c);
+    put_word(dst + 12, ip_v4(&h->src), &c);
+    put_word(dst + 16, ip_v4(&h->dst), &c);
+    if (h->options_len > 0) {
         memcpy(dst + IPV4_LEN, h->options, h->options_len);
+        c.sum += sum_header(h->options, h->options_len).sum;
+    }
     if (!offload)
-        store_be16(dst + 10, checksum_finish(sum_header(dst, header)));
+        store_be16(dst + 10, checksum_finish(c));
     return header;
 }
 
