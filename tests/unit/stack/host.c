@@ -174,6 +174,20 @@ void hear_on(uint16_t iface, uint32_t view, uint16_t flags, uint16_t vlan)
     stack_input(host.stack, &p, 1, host.now);
 }
 
+void hear_split(uint32_t first)
+{
+    if (first >= host.frame.len) {
+        hear();
+        return;
+    }
+    struct pkt *head = pkt_alloc(&host.pool.pool);
+    struct pkt *rest = heap_pkt(&host.pool, host.frame.at + first, host.frame.len - first, 0);
+    ck_assert(head && rest);
+    memcpy(pkt_put(head, first), host.frame.at, first);
+    pkt_append(head, rest);
+    stack_input(host.stack, &head, 1, host.now);
+}
+
 void hear(void)
 {
     hear_on(0, 0, 0, 0);

@@ -73,6 +73,8 @@ const struct frame_seen *said_after(tick_t d);
 /* host.frame reaches interface 0; or another, in views of so many bytes, with these metadata. */
 void hear(void);
 void hear_on(uint16_t iface, uint32_t view, uint16_t flags, uint16_t vlan);
+/* Two views, of which the first holds `first` bytes and has room for more. */
+void hear_split(uint32_t first);
 
 void hear_arp(enum arp_op op, const struct mac_addr *to, const struct mac_addr *sender,
               const struct ip_addr *sender_ip, const struct ip_addr *target_ip);

@@ -218,12 +218,7 @@ START_TEST(headers_split_over_views)
         for (uint32_t first = 1; first < 100; first++) {
             (family ? hear_echo6 : hear_echo4)(100);
             said();
-            struct pkt *p = heap_pkt(&host.pool, host.frame.at, host.frame.len, first);
-            struct pkt *head = pkt_alloc(&host.pool.pool); /* with room behind it */
-            memcpy(pkt_put(head, first), host.frame.at, first);
-            p = pkt_advance(p, first);
-            pkt_append(head, p);
-            stack_input(host.stack, &head, 1, host.now);
+            hear_split(first);
             ck_assert_uint_eq(said()->upper_len, 108);
         }
     no_drops();
