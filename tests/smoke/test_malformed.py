@@ -38,7 +38,7 @@ def try_all(pair, samples):
         for frame in one.frames:
             pair.raw.send(frame)
         try:
-            after = pair.app.after(before, seconds=5, rx_packets=len(one.frames))
+            after = pair.app.after(before, rx_packets=len(one.frames))
         except AssertionError as error:
             complaints.append(f"{one.name}: {error}")
             after = pair.app.snapshot()

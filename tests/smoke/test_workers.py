@@ -55,7 +55,7 @@ def ping_from(lab, source):
     v6 = ":" in source
     proto = socket.IPPROTO_ICMPV6 if v6 else socket.IPPROTO_ICMP
     with lab.peer.inside(), socket.socket(family(source), socket.SOCK_DGRAM, proto) as s:
-        s.settimeout(2)
+        s.settimeout(10)
         s.bind((source, 0))
         for seq in range(EACH):
             body = struct.pack("!BBHHH", 128 if v6 else 8, 0, 0, 0, seq) + source.encode()
@@ -68,7 +68,7 @@ def ping_from(lab, source):
 def refused(lab, source, payload):
     """A datagram to a closed port comes back as an error to the socket that sent it."""
     with lab.peer.inside(), socket.socket(family(source), socket.SOCK_DGRAM) as s:
-        s.settimeout(2)
+        s.settimeout(10)
         s.bind((source, 0))
         s.connect((ours(source), CLOSED))
         s.send(payload)
