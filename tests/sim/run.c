@@ -83,6 +83,8 @@ int run_tests(const char *name, const TTest *const *tests, unsigned n)
     uint64_t seeds;
     if (number("SIM_SEEDS", &seeds))
         setenv("CK_TIMEOUT_MULTIPLIER", "100000", 1); /* as long as is asked for */
+    else if (SIM_SLOW)
+        setenv("CK_TIMEOUT_MULTIPLIER", "4", 0);
     int status = unit_run(name, NULL, NULL, tests, n);
     print_failed(name);
     return status;

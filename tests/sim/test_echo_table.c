@@ -16,7 +16,8 @@
 static const uint32_t sizes[] = {56, 1472, 8000, 20000, 65507};
 static const unsigned percents[] = {0, 1, 2, 5, 10, 20};
 
-#define SIZES    (sizeof(sizes) / sizeof(sizes[0]))
+/* The slow build leaves out the longest two. */
+#define SIZES    (sizeof(sizes) / sizeof(sizes[0]) - (SIM_SLOW ? 2 : 0))
 #define PERCENTS (sizeof(percents) / sizeof(percents[0]))
 
 static unsigned fragments(uint32_t size, unsigned family)
@@ -116,7 +117,8 @@ START_TEST(replies_by_loss_and_size)
         PINGS);
     print_family(0);
     print_family(1);
-    run_golden("echo.txt", text);
+    if (!SIM_SLOW)
+        run_golden("echo.txt", text);
 }
 END_TEST
 
