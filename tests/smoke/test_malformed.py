@@ -1,11 +1,15 @@
 #!/usr/bin/env -S python3 -B
 # SPDX-License-Identifier: BSD-3-Clause
 """Each malformed packet of a corpus adds to one drop reason, and to nothing else at all."""
+import contextlib
+import os
 from functools import partial
 
+import machine
 import tap
 from corpus import corpus
 from lab import Pair
+from machine import Missing, poll
 
 ALWAYS = {"turns", "sleeps", "busy_cycles", "idle_cycles", "busy_seconds", "idle_seconds"}
 SHOWN = 20  # complaints
@@ -61,6 +65,53 @@ def each_is_dropped_for_its_reason(pair):
     assert not complaints, "\n".join(complaints)
 
 
+# ---- the corpus of the unit tests ----
+
+CORPUS = os.environ.get("CORPUS", f"{machine.ROOT}/build/tests/corpus")
+SHORTEST = 14  # bytes of a frame that a packet socket takes
+
+
+def unit_samples(pair):
+    """Of each its name, reason, how often that counts, and the frames."""
+    ours = (pair.app.mac(), "10.77.0.1", "fd77::1")
+    for line in machine.run(
+        CORPUS, *ours, pair.peer_mac(), "10.77.0.2", "fd77::2"
+    ).stdout.splitlines():
+        name, reason, times, *frames = line.split(" ")
+        frames = [bytes.fromhex(f) for f in frames]
+        if min(len(f) for f in frames) >= SHORTEST:
+            yield name, reason, int(times), frames
+
+
+def so_are_those_of_the_unit_tests(pair):
+    """With a kernel as peer, whom the appliance may ask where it is, and answer."""
+    if not os.path.exists(CORPUS):
+        raise Missing(f"no {CORPUS}")
+    pair.app.quiet()
+    pair.ping("-c", "1", "10.77.0.1")
+    pair.ping("-c", "1", "fd77::1")
+    before = pair.app.snapshot()
+    complaints, number = [], 0
+    for name, reason, times, frames in unit_samples(pair):
+        for frame in frames:
+            pair.raw.send(frame)
+        after = before
+        with contextlib.suppress(AssertionError):
+            after = poll(name, 10, lambda b=before, n=times: drops_since(pair, b, n), step=0.002)
+        if after.dropped(before) != {reason: times}:
+            complaints.append(f"{name}: dropped {after.dropped(before)}, not {times} for {reason}")
+        if len(complaints) > SHOWN:
+            break
+        before, number = after, number + 1
+    tap.note(f"{number} samples")
+    assert not complaints, "\n".join(complaints)
+
+
+def drops_since(pair, before, times):
+    now = pair.app.published()
+    return now if sum(now.dropped(before).values()) >= times else None
+
+
 def it_lives_on(pair):
     """And no buffer was kept."""
     health = pair.app.get("/v1/health")
@@ -86,5 +137,6 @@ if __name__ == "__main__":
                 it_lives_on,
             )
             for driver in ("af_xdp", "tap")
-        )
+        ),
+        tap.Group("af_xdp", Pair, so_are_those_of_the_unit_tests),
     )
