@@ -48,14 +48,6 @@ void node_chain(struct node *const *nodes)
         node_link(nodes[0], nodes[1]);
 }
 
-void node_unlink(struct node *n, unsigned side)
-{
-    struct node_end end = n->peer[side];
-    assert(end.node && "something is connected there");
-    end.node->peer[end.side] = (struct node_end){0};
-    n->peer[side] = (struct node_end){0};
-}
-
 void node_output(struct node *n, unsigned side, struct pkt *p)
 {
     struct node_end to = n->peer[side];

@@ -49,9 +49,6 @@ void node_destroy(struct node *n);
 void node_link(struct node *a, struct node *b);
 /* Joins each to the next, up to a NULL. */
 void node_chain(struct node *const *nodes);
-/* Whatever is connected to this side of n is so no more. */
-void node_unlink(struct node *n, unsigned side);
-
 /* Gives p to what is connected to that side: now, or at a time to come. Where nothing is, it is
  * lost. */
 void node_output(struct node *n, unsigned side, struct pkt *p);
