@@ -1,7 +1,7 @@
 #!/usr/bin/env -S python3 -B
 # SPDX-License-Identifier: BSD-3-Clause
-"""ICMP echo against dpdk-testpmd's icmpecho mode on the same devices: echo.py BUILD. Needs root and
-two cores.
+"""ICMP echo against dpdk-testpmd's icmpecho mode on the same devices: echo.py BUILD [DRIVER...]. Needs
+root and two cores.
 
 One core answers: our worker or testpmd's, never both, in turns on the same interface with the same
 driver arguments, burst (32) and memory (no hugepages). The other core makes the load (pinger.c): more
@@ -23,6 +23,7 @@ import contextlib
 import json
 import os
 import re
+import shutil
 import signal
 import statistics
 import subprocess
@@ -181,6 +182,7 @@ class Testpmd:
                 text=True,
                 preexec_fn=machine.die_with_parent,
             )
+        cable.lab.stack.callback(shutil.rmtree, f"{machine.DPDK}/{self.prefix}", True)
         cable.lab.stack.callback(machine.end, self.process)
 
     def text(self):
