@@ -158,21 +158,19 @@ static bool open_all(struct control *c)
         log_error("control loop: %s", strerror(errno));
         return false;
     }
-    c->http = http_start(c->rt->config, c->rt);
-    return c->http && watch(c, http_fd(c->http));
+    return http_start(c->http, c->rt) && watch(c, http_fd(c->http));
 }
 
 static void close_all(struct control *c)
 {
-    http_stop(c->http);
     close(c->timer);
     close(c->signals);
     close(c->epoll);
 }
 
-bool control_run(struct runtime *rt)
+bool control_run(struct runtime *rt, struct http *http)
 {
-    struct control c = {.rt = rt, .epoll = -1, .signals = -1, .timer = -1};
+    struct control c = {.rt = rt, .http = http, .epoll = -1, .signals = -1, .timer = -1};
     bool ok = open_all(&c);
     if (ok) {
         telemetry_start(rt);

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "app/http.h"
 #include "app/runtime.h"
 
 /*
@@ -18,7 +19,8 @@
  */
 bool control_block_signals(void);
 
-/* Runs until SIGTERM or SIGINT. False: it could not start, and the log has said why. */
-bool control_run(struct runtime *rt);
+/* Runs until SIGTERM or SIGINT; serves http, which stays the caller's. False: it could not start,
+ * and the log has said why. */
+bool control_run(struct runtime *rt, struct http *http);
 
 #endif

@@ -131,12 +131,12 @@ log:
 END
 }
 
-# Starts it and waits for its control socket. False: it ended before.
+# Starts it and waits until it answers on its control socket. False: it ended before.
 start() {
     write_config
     ip netns exec $demo "$binary" --config "$dir/millrace.yaml" & # not in_ns: $! is to be it
     child=$!
-    while [ ! -S "$dir/control.sock" ]; do
+    until curl -s -o /dev/null --max-time 1 --unix-socket "$dir/control.sock" http://localhost/v1/health; do
         if ! kill -0 "$child" 2>/dev/null; then
             wait "$child" || true
             child=

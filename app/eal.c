@@ -341,18 +341,41 @@ static void add_split(struct args *a, const char *text)
     }
 }
 
-/* The process that holds DPDK's lock for our prefix; 0: none. */
-static pid_t holder(void)
+/* The process that holds DPDK's lock in its directory for a prefix; 0: none. */
+static pid_t holder(const char *directory)
 {
     char path[PATH_MAX];
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-    snprintf(path, sizeof(path), "%s/config", rte_eal_get_runtime_dir());
-    int fd = open(path, O_RDWR | O_CLOEXEC);
+    snprintf(path, sizeof(path), "%s/config", directory);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return 0;
     pid_t pid = fcntl(fd, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK ? lock.l_pid : 0;
     close(fd);
     return pid;
+}
+
+/* True, and a line in the log: another process has the prefix. */
+static bool taken(const struct config *c, const char *directory)
+{
+    pid_t other = holder(directory);
+    if (other > 0)
+        log_error("process %d already runs with memory.file-prefix '%s'; stop it or choose another "
+                  "prefix",
+                  (int)other, c->memory.file_prefix);
+    return other > 0;
+}
+
+/* The same before DPDK starts and says where its directory is: a second appliance is to end before
+ * it has touched anything. Where this looks in the wrong place, DPDK's own check is left. */
+static bool taken_beforehand(const struct config *c)
+{
+    char path[PATH_MAX];
+    const char *parent = getenv("RUNTIME_DIRECTORY"); /* systemd.exec(5) */
+    if (!parent)
+        parent = getuid() == 0 ? "/var/run" : getenv("XDG_RUNTIME_DIR");
+    snprintf(path, sizeof(path), "%s/dpdk/%s", parent ? parent : "/tmp", c->memory.file_prefix);
+    return taken(c, path);
 }
 
 static void explain_failure(const struct config *c, const struct args *a)
@@ -362,12 +385,7 @@ static void explain_failure(const struct config *c, const struct args *a)
     line[0] = '\0';
     for (int i = 1; i < a->n && n < sizeof(line); i++)
         n += (size_t)snprintf(line + n, sizeof(line) - n, " %s", a->arg[i]);
-    pid_t other = holder();
-    if (other > 0)
-        log_error("DPDK did not start: process %d runs with memory.file-prefix '%s'; stop it or "
-                  "choose another prefix",
-                  (int)other, c->memory.file_prefix);
-    else
+    if (!taken(c, rte_eal_get_runtime_dir()))
         log_error("DPDK did not start: %s; its arguments were:%s; millracectl doctor says what "
                   "this machine lacks",
                   rte_errno ? rte_strerror(rte_errno) : "it gives no reason", line);
@@ -375,7 +393,7 @@ static void explain_failure(const struct config *c, const struct args *a)
 
 bool eal_start(const struct config *c, uint32_t megabytes, enum eal_memory *memory)
 {
-    if (!memory_choose(c, megabytes, memory))
+    if (taken_beforehand(c) || !memory_choose(c, megabytes, memory))
         return false;
 
     /* DPDK permutes the array and keeps pointers to the text for the process's life. */

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/epoll.h>
+#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -26,10 +27,12 @@
 #define REQUEST_TIMEOUT_S 30 /* from its first byte to the reply's last, however it drips */
 #define DISCARD_MAX       (16 * API_BODY_MAX)
 #define BACKLOG           64
+#define LOCK_MS           500
 
 /* One listening socket. Its connections are on a list so that slow ones can be ended. */
 struct face {
     struct http *http;
+    int fd; /* listens; -1: none, or the daemon's */
     struct MHD_Daemon *daemon;
     struct client *clients;
     unsigned n_clients;
@@ -264,14 +267,19 @@ static void end_slow_clients(struct face *face)
 
 /* ---- the UNIX socket ---- */
 
-static bool somebody_listens(const struct sockaddr_un *at)
+/* *pid: whose it is; 0: unknown. */
+static bool somebody_listens(const struct sockaddr_un *at, pid_t *pid)
 {
+    struct ucred who = {.pid = 0};
+    socklen_t len = sizeof(who);
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0)
         return false;
     /* EAGAIN: its backlog is full, so there is one. */
     bool listens = connect(fd, (const struct sockaddr *)at, sizeof(*at)) == 0 || errno == EAGAIN;
+    getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &len);
     close(fd);
+    *pid = who.pid > 0 ? who.pid : 0;
     return listens;
 }
 
@@ -279,6 +287,7 @@ static bool somebody_listens(const struct sockaddr_un *at)
 static bool clear_path(const struct sockaddr_un *at)
 {
     struct stat st;
+    pid_t pid;
     if (lstat(at->sun_path, &st) != 0)
         return true;
     if (!S_ISSOCK(st.st_mode)) {
@@ -286,22 +295,32 @@ static bool clear_path(const struct sockaddr_un *at)
                   at->sun_path);
         return false;
     }
-    if (somebody_listens(at)) {
-        log_error("control: millrace is already running on %s; stop it, or name another "
+    if (somebody_listens(at, &pid)) {
+        log_error("control: process %d is already running on %s; stop it, or name another "
                   "control.socket",
-                  at->sun_path);
+                  (int)pid, at->sun_path);
         return false;
     }
     log_notice("control: removing %s, left by a process that is gone", at->sun_path);
     return unlink(at->sun_path) == 0 || errno == ENOENT;
 }
 
-static void make_directory(const char *path)
+/*
+ * Makes the socket's directory where there is none, and keeps other appliances from putting a
+ * socket there until the descriptor is closed. Whoever may read the directory can hold such a lock,
+ * so that it is not waited for any longer than they would take. -1: there is no directory.
+ */
+static int lock_directory(const char *path)
 {
     char *copy = strdup(path);
-    if (copy)
-        mkdir(dirname(copy), 0755);
+    const char *name = copy ? dirname(copy) : NULL;
+    if (name)
+        mkdir(name, 0755);
+    int fd = name ? open(name, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    for (int ms = 0; fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) != 0 && ms < LOCK_MS; ms += 10)
+        nanosleep(&(struct timespec){.tv_nsec = 10 * 1000000}, NULL);
     free(copy);
+    return fd;
 }
 
 /* Nobody may connect before mode and group are what the configuration says. */
@@ -358,15 +377,15 @@ static int listen_local(struct http *h, const struct config *config)
     struct sockaddr_un at = {.sun_family = AF_UNIX};
     assert(strlen(config->control.socket) < sizeof(at.sun_path) && "config_load checks it");
     strcpy(at.sun_path, config->control.socket);
-    make_directory(at.sun_path);
-    if (!clear_path(&at))
-        return -1;
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd >= 0 && bind_local(h, config, fd, &at))
-        return fd;
-    if (fd >= 0)
+    int lock = lock_directory(at.sun_path);
+    int fd = clear_path(&at) ? socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0) : -1;
+    if (fd >= 0 && !bind_local(h, config, fd, &at)) {
         close(fd);
-    return -1;
+        fd = -1;
+    }
+    if (lock >= 0)
+        close(lock);
+    return fd;
 }
 
 /* ---- the TCP port ---- */
@@ -401,22 +420,19 @@ static void on_log(void *ctx, const char *format, va_list args)
     log_debug("control: %s", line);
 }
 
-/* Takes fd. */
-static bool face_start(struct face *face, int fd)
+static bool face_start(struct face *face)
 {
-    if (fd < 0)
-        return false;
     face->daemon = MHD_start_daemon(
         MHD_USE_EPOLL | MHD_USE_ERROR_LOG, 0, NULL, NULL, on_request, face,
-        MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL, MHD_OPTION_LISTEN_SOCKET, fd,
+        MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL, MHD_OPTION_LISTEN_SOCKET, face->fd,
         MHD_OPTION_CONNECTION_LIMIT, CONNECTIONS_MAX, MHD_OPTION_CONNECTION_TIMEOUT, IDLE_TIMEOUT_S,
         MHD_OPTION_NOTIFY_COMPLETED, on_done, NULL, MHD_OPTION_NOTIFY_CONNECTION, on_connection,
         face, MHD_OPTION_END);
     if (!face->daemon) {
         log_error("control: cannot start the HTTP server: %s", strerror(errno));
-        close(fd);
         return false;
     }
+    face->fd = -1;
     struct epoll_event ready = {.events = EPOLLIN};
     int inner = MHD_get_daemon_info(face->daemon, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd;
     return epoll_ctl(face->http->epoll, EPOLL_CTL_ADD, inner, &ready) == 0;
@@ -426,27 +442,33 @@ static void face_stop(struct face *face)
 {
     if (face->daemon)
         MHD_stop_daemon(face->daemon);
+    if (face->fd >= 0)
+        close(face->fd);
     assert(!face->clients && "stopping ends every connection");
 }
 
-struct http *http_start(const struct config *config, struct runtime *rt)
+struct http *http_open(const struct config *config)
 {
     struct http *h = calloc(1, sizeof(*h));
     if (!h)
         return NULL;
-    h->rt = rt;
-    h->local = (struct face){.http = h};
-    h->tcp = (struct face){.http = h, .read_only = true};
+    h->local = (struct face){.http = h, .fd = -1};
+    h->tcp = (struct face){.http = h, .fd = -1, .read_only = true};
     h->epoll = epoll_create1(EPOLL_CLOEXEC);
-    if (h->epoll < 0 || !face_start(&h->local, listen_local(h, config)))
-        goto fail;
-    if (config->control.port && !face_start(&h->tcp, listen_tcp(config->control.port)))
-        goto fail;
-    return h;
-
-fail:
+    if (h->epoll >= 0)
+        h->local.fd = listen_local(h, config);
+    if (h->local.fd >= 0 && config->control.port)
+        h->tcp.fd = listen_tcp(config->control.port);
+    if (h->local.fd >= 0 && (h->tcp.fd >= 0 || !config->control.port))
+        return h;
     http_stop(h);
     return NULL;
+}
+
+bool http_start(struct http *h, struct runtime *rt)
+{
+    h->rt = rt;
+    return face_start(&h->local) && (h->tcp.fd < 0 || face_start(&h->tcp));
 }
 
 int http_fd(const struct http *h)

@@ -13,8 +13,14 @@
 
 struct http;
 
-/* Binds the sockets of config->control. NULL: a line in the log has said why and what to do. */
-struct http *http_start(const struct config *config, struct runtime *rt);
+/*
+ * Binds the sockets of config->control, and listens: clients wait until http_start. NULL: a line in
+ * the log has said why and what to do.
+ */
+struct http *http_open(const struct config *config);
+
+/* Serves from now on. False: the log has said why; http_stop is due. */
+bool http_start(struct http *h, struct runtime *rt);
 
 /* An epoll descriptor, readable when http_run has something to do. */
 int http_fd(const struct http *h);
@@ -25,7 +31,8 @@ void http_run(struct http *h);
 /* Milliseconds until http_run is to be called even though http_fd was silent; -1: no need. */
 int http_timeout(const struct http *h);
 
-/* Closes all connections and removes the socket file. h may be NULL. */
+/* Closes all connections and removes the socket file, also where it was not started. h may be NULL.
+ */
 void http_stop(struct http *h);
 
 #endif

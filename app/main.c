@@ -84,9 +84,13 @@ static int run(const char *file)
     if (!c)
         return EXIT_CONFIG;
     struct runtime rt = {.file = file, .config = c};
+    struct http *http = NULL;
     int code = EXIT_START;
-    if (open_log(c) && control_block_signals() && engine_start(&rt) && control_run(&rt))
+    /* The socket first: DPDK takes a while, and a second appliance has to notice before that. */
+    if (open_log(c) && control_block_signals() && (http = http_open(c)) && engine_start(&rt) &&
+        control_run(&rt, http))
         code = EXIT_OK;
+    http_stop(http);
     if (!engine_stop(&rt)) {
         /* What the worker uses cannot be taken from under it. */
         log_close();

@@ -46,8 +46,8 @@ static void *control_thread(void *arg)
 
 static void serve(void)
 {
-    http = http_start(&rt.config, &rt);
-    ck_assert_msg(http != NULL, "%s", rt.log);
+    http = http_open(&rt.config);
+    ck_assert_msg(http && http_start(http, &rt), "%s", rt.log);
     stop_fd = eventfd(0, EFD_CLOEXEC);
     ck_assert_int_eq(pthread_create(&thread, NULL, control_thread, NULL), 0);
     threaded = true;
@@ -183,7 +183,7 @@ START_TEST(an_unknown_group_is_an_error_and_leaves_nothing)
     struct stat st;
     char group[] = "no-such-group-here";
     rt.config.control.group = group;
-    ck_assert_ptr_null(http_start(&rt.config, &rt));
+    ck_assert_ptr_null(http_open(&rt.config));
     ck_assert_ptr_nonnull(strstr(rt.log, "no group 'no-such-group-here'"));
     ck_assert_int_eq(stat(path, &st), -1);
 }
@@ -208,8 +208,28 @@ END_TEST
 START_TEST(a_socket_in_use_is_left_alone)
 {
     serve();
-    ck_assert_ptr_null(http_start(&rt.config, &rt));
-    ck_assert_ptr_nonnull(strstr(rt.log, "already running"));
+    ck_assert_ptr_null(http_open(&rt.config));
+    char who[64];
+    snprintf(who, sizeof(who), "process %d is already running", (int)getpid());
+    ck_assert_ptr_nonnull(strstr(rt.log, who));
+    ck_assert_int_eq(call("GET", "/", NULL), 200);
+}
+END_TEST
+
+/* While DPDK starts. */
+START_TEST(an_early_client_waits)
+{
+    static const char ask[] = "GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+    char got[16];
+    http = http_open(&rt.config);
+    ck_assert_ptr_nonnull(http);
+    int fd = dial();
+    ck_assert_int_eq(send(fd, ask, sizeof(ask) - 1, 0), sizeof(ask) - 1);
+    ck_assert_int_eq(recv(fd, got, sizeof(got), MSG_DONTWAIT), -1);
+    http_stop(http);
+    ck_assert_int_eq(recv(fd, got, sizeof(got), 0), -1); /* it did not start after all */
+    close(fd);
+    serve();
     ck_assert_int_eq(call("GET", "/", NULL), 200);
 }
 END_TEST
@@ -222,7 +242,7 @@ START_TEST(a_file_that_is_no_socket_is_left_alone)
     ck_assert_ptr_nonnull(f);
     fputs("precious", f);
     fclose(f);
-    ck_assert_ptr_null(http_start(&rt.config, &rt));
+    ck_assert_ptr_null(http_open(&rt.config));
     ck_assert_ptr_nonnull(strstr(rt.log, "is not a socket"));
     f = fopen(path, "r");
     char text[16];
@@ -512,7 +532,7 @@ START_TEST(a_port_in_use_is_an_error_and_leaves_nothing)
     int fd = socket(AF_INET, SOCK_STREAM, 0);
     ck_assert_int_eq(bind(fd, (const struct sockaddr *)&at, sizeof(at)), 0);
     ck_assert_int_eq(listen(fd, 1), 0);
-    ck_assert_ptr_null(http_start(&rt.config, &rt));
+    ck_assert_ptr_null(http_open(&rt.config));
     ck_assert_ptr_nonnull(strstr(rt.log, "change control.port"));
     ck_assert_int_eq(stat(path, &st), -1);
     close(fd);
@@ -522,8 +542,9 @@ END_TEST
 UNIT_MAIN("http", setup, teardown, serves_on_a_socket_with_the_configured_mode,
           gives_the_socket_to_the_configured_group, an_unknown_group_is_an_error_and_leaves_nothing,
           a_socket_left_by_the_dead_is_replaced, a_socket_in_use_is_left_alone,
-          a_file_that_is_no_socket_is_left_alone, stopping_leaves_a_successors_socket,
-          stopping_ends_connections, a_capture_is_started_over_the_wire, headers_say_what_it_is,
+          an_early_client_waits, a_file_that_is_no_socket_is_left_alone,
+          stopping_leaves_a_successors_socket, stopping_ends_connections,
+          a_capture_is_started_over_the_wire, headers_say_what_it_is,
           requests_follow_on_one_connection, garbage_is_refused, a_body_may_have_64_kib,
           a_body_of_no_stated_length_is_bounded_too, a_body_without_end_is_cut_off,
           slow_clients_do_not_hold_up_others, a_reader_that_stands_still_does_not_hold_up_others,

@@ -42,8 +42,8 @@ static void setup(void)
     ck_assert_ptr_nonnull(mkdtemp(dir));
     snprintf(path, sizeof(path), "%s/control.sock", dir);
     rt.config.control.socket = path;
-    http = http_start(&rt.config, &rt);
-    ck_assert_msg(http != NULL, "%s", rt.log);
+    http = http_open(&rt.config);
+    ck_assert_msg(http && http_start(http, &rt), "%s", rt.log);
     stop_fd = eventfd(0, EFD_CLOEXEC);
     ck_assert_int_eq(pthread_create(&thread, NULL, control_thread, NULL), 0);
     ck_assert_int_eq(setenv("MILLRACE_SOCKET", path, 1), 0);
