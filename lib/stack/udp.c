@@ -7,7 +7,7 @@
 static bool checksum_bad(const struct ip_rx *rx, const struct udp_hdr *h)
 {
     const struct pkt *p = rx->p;
-    if (!h->has_checksum || (p->flags & PKT_RX_L4_CSUM_OK && !(p->flags & PKT_REASSEMBLED)))
+    if (!h->has_checksum || (p->flags & PKT_RX_L4_CSUM_OK))
         return false;
     struct checksum c = checksum_pseudo(&rx->src, &rx->dst, IP_PROTO_UDP, h->len);
     return !checksum_ok(checksum_pkt(p, rx->upper_at, h->len, c));

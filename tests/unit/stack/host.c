@@ -154,14 +154,21 @@ void quiet(tick_t d)
     silence();
 }
 
-const struct frame_seen *said_after(tick_t d)
+const struct frame_seen *said_within(tick_t d)
 {
     tick_t end = host.now + d;
     while (!has_said() && wake_next(end))
         ;
     ck_assert_msg(has_said(), "nothing was said within the time");
-    ck_assert_uint_eq(host.now, end);
     return said();
+}
+
+const struct frame_seen *said_after(tick_t d)
+{
+    tick_t end = host.now + d;
+    const struct frame_seen *s = said_within(d);
+    ck_assert_uint_eq(host.now, end);
+    return s;
 }
 
 void hear_on(uint16_t iface, uint32_t view, uint16_t flags, uint16_t vlan)

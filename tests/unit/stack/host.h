@@ -67,6 +67,8 @@ int host_configure(void);
 void pass(tick_t d);
 /* The same, and the stack says nothing. */
 void quiet(tick_t d);
+/* Something is said within the time; no more of it passes. */
+const struct frame_seen *said_within(tick_t d);
 /* Like quiet, but at its very end something is said. */
 const struct frame_seen *said_after(tick_t d);
 

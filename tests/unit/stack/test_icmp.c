@@ -266,6 +266,14 @@ START_TEST(errors_sent_to_another_of_our_addresses)
     frame_push_icmp(&host.frame, &h);
     hear_ip4(&OTHER4, &ALL4, IP_PROTO_ICMP);
     dropped(DROP_ICMP_ERROR_UNMATCHED);
+    frame_payload(&host.frame, 1480); /* as if the group itself had sent it */
+    host.frame.at[0] = ICMP_ECHO_REPLY;
+    frame_push_ip4(&host.frame,
+                   &(struct ipv4_hdr){.src = ALL4, .dst = PEER4, .proto = IP_PROTO_ICMP});
+    host.frame.len = 28;
+    frame_push_icmp(&host.frame, &h);
+    hear_ip4(&OTHER4, &ALL4, IP_PROTO_ICMP);
+    dropped(DROP_ICMP_ERROR_UNMATCHED);
     ck_assert_uint_eq(path_mtu(&PEER4), 0);
 }
 END_TEST

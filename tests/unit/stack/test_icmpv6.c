@@ -254,6 +254,22 @@ START_TEST(errors_about_what_we_never_sent)
 }
 END_TEST
 
+START_TEST(an_error_to_a_group_about_what_the_group_sent)
+{
+    host_boot();
+    frame_payload(&host.frame, 1400);
+    host.frame.at[0] = ICMPV6_ECHO_REPLY;
+    frame_push_ip6(&host.frame,
+                   &(struct ipv6_hdr){.src = ALL_NODES6, .dst = PEER6, .next = IP_PROTO_ICMPV6});
+    host.frame.len = 48;
+    frame_push_icmp6(&host.frame, &(struct icmpv6_hdr){.type = ICMPV6_TOO_BIG, .mtu = 1300},
+                     &OTHER6, &ALL_NODES6);
+    hear_ip6(&OTHER6, &ALL_NODES6, IP_PROTO_ICMPV6);
+    dropped(DROP_ICMP_ERROR_UNMATCHED);
+    ck_assert_uint_eq(path_mtu(&PEER6), 0);
+}
+END_TEST
+
 START_TEST(other_errors_about_our_replies_are_heard)
 {
     host_boot();
@@ -273,4 +289,4 @@ UNIT_MAIN("icmpv6", host_setup, host_teardown, an_echo_comes_back_byte_for_byte,
           echo_can_be_off, the_class_of_service_comes_back_without_congestion, malformed_messages,
           types_of_no_use, a_router_says_what_the_path_takes, an_mtu_that_the_packet_fitted,
           a_fragment_of_ours_is_quoted, errors_about_what_we_never_sent,
-          other_errors_about_our_replies_are_heard)
+          an_error_to_a_group_about_what_the_group_sent, other_errors_about_our_replies_are_heard)

@@ -62,14 +62,6 @@ static void join_third(void)
     mark();
 }
 
-/* Something is said within the time. */
-static const struct frame_seen *said_within(tick_t d)
-{
-    tick_t next = stack_deadline(host.stack);
-    ck_assert_uint_le(next, host.now + d);
-    return said_after(next > host.now ? next - host.now : 0);
-}
-
 /* US_LL and US6 share a group, as they often do: an interface identifier ends both. */
 START_TEST(addresses_of_one_group_join_it_once)
 {
@@ -154,6 +146,28 @@ START_TEST(one_that_is_left_and_joined_again)
         }
     }
     ck_assert_uint_eq(joins, 2);
+}
+END_TEST
+
+START_TEST(changes_at_different_times_are_each_said_twice)
+{
+    static const struct ip_addr fourth = {{0x20, 1, 0xd, 0xb8, [13] = 8, 8, 8}};
+    host_boot();
+    join_third();
+    host.iface[0].addr[host.iface[0].n_addrs++] = (struct ip_prefix){fourth, 64};
+    ck_assert_int_eq(host_configure(), 0);
+    expect_record(said_within(TICK_SEC), 0, MLD_TO_EXCLUDE, &fourth);
+    ignore();
+    host.iface[0].addr[2] = host.iface[0].addr[3]; /* the third goes */
+    host.iface[0].n_addrs--;
+    ck_assert_int_eq(host_configure(), 0);
+    const struct frame_seen *s = said();
+    ck_assert_uint_eq(expect_report(s, &US_LL), 2);
+    expect_record(s, 0, MLD_TO_INCLUDE, &US_THIRD);
+    expect_record(s, 1, MLD_TO_EXCLUDE, &fourth);
+    s = said_within(TICK_SEC);
+    ck_assert_uint_eq(expect_report(s, &US_LL), 1);
+    expect_record(s, 0, MLD_TO_INCLUDE, &US_THIRD);
 }
 END_TEST
 
@@ -350,8 +364,9 @@ END_TEST
 
 UNIT_MAIN("mld", host_setup, host_teardown, addresses_of_one_group_join_it_once,
           what_is_joined_and_left_is_said_twice, a_group_that_another_address_is_in_is_not_left,
-          one_that_is_left_and_joined_again, a_duplicate_leaves_its_group,
-          a_general_query_is_answered_within_its_delay, a_query_for_a_group_is_answered_with_it,
+          one_that_is_left_and_joined_again, changes_at_different_times_are_each_said_twice,
+          a_duplicate_leaves_its_group, a_general_query_is_answered_within_its_delay,
+          a_query_for_a_group_is_answered_with_it,
           queries_that_meet_are_answered_together_and_in_time,
           a_query_without_delay_is_answered_at_once, an_old_querier_gets_old_reports_for_a_while,
           a_query_for_a_group_we_are_not_in, malformed_queries, groups_are_bounded,
