@@ -87,17 +87,21 @@ static void reload(struct control *c)
     notify_ready();
 }
 
+/* One read takes all that wait, so that no storm of SIGHUP keeps a SIGTERM from being seen. */
 static void on_signal(struct control *c)
 {
-    struct signalfd_siginfo s;
-    while (read(c->signals, &s, sizeof(s)) == sizeof(s)) {
-        if (s.ssi_signo == SIGHUP) {
-            reload(c);
-        } else {
-            log_notice("%s: stopping", s.ssi_signo == SIGINT ? "interrupted" : "terminated");
-            c->stop = true;
-        }
+    struct signalfd_siginfo s[8];
+    bool again = false;
+    ssize_t n = read(c->signals, s, sizeof(s));
+    for (ssize_t i = 0; i < n / (ssize_t)sizeof(s[0]); i++) {
+        again |= s[i].ssi_signo == SIGHUP;
+        if (s[i].ssi_signo == SIGHUP || c->stop)
+            continue;
+        log_notice("%s: stopping", s[i].ssi_signo == SIGINT ? "interrupted" : "terminated");
+        c->stop = true;
     }
+    if (again && !c->stop)
+        reload(c);
 }
 
 static void look_at_workers(struct control *c)

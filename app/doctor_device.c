@@ -242,7 +242,7 @@ static void check_xdp(struct subject *s)
         warn(s, "run as root", "an AF_XDP socket cannot be made here: %s", strerror(why));
     else if ((why = try_xdp_program()) != 0)
         warn(s,
-             why == EPERM ? "run as root, or grant CAP_BPF and CAP_NET_ADMIN"
+             why == EPERM ? "run as root, or grant CAP_SYS_ADMIN and CAP_NET_ADMIN"
                           : "use driver af_packet, or a kernel with CONFIG_BPF_SYSCALL",
              "an XDP program cannot be loaded here: %s", strerror(why));
     else

@@ -252,8 +252,7 @@ void doctor_memory(struct doctor *d)
 #define CAPABILITIES(X)                                               \
     X(12, "CAP_NET_ADMIN", NETWORK_DRIVERS | 1u << CONFIG_DRIVER_TAP) \
     X(13, "CAP_NET_RAW", NETWORK_DRIVERS)                             \
-    X(39, "CAP_BPF", 1u << CONFIG_DRIVER_AF_XDP)                      \
-    X(14, "CAP_IPC_LOCK", 1u << CONFIG_DRIVER_PCI)
+    X(21, "CAP_SYS_ADMIN", 1u << CONFIG_DRIVER_AF_XDP)
 
 static uint64_t effective_capabilities(const struct doctor *d)
 {

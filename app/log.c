@@ -24,16 +24,14 @@ static const char *const level_names[] = {
 
 bool log_open(enum config_log_level level, const char *file, bool json)
 {
-    int fd = STDERR_FILENO;
-    if (file) {
-        fd = open(file, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0640);
-        if (fd < 0)
-            return false;
-    }
-    /* A file keeps its descriptor number, so that a thread about to write never meets a closed
+    int fd = file ? open(file, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0640)
+                  : fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    if (fd < 0)
+        return false;
+    /* The log keeps its descriptor number, so that a thread about to write never meets a closed
      * one. */
     int old = atomic_load(&log_fd);
-    if (file && old != STDERR_FILENO) {
+    if (old != STDERR_FILENO) {
         dup3(fd, old, O_CLOEXEC);
         close(fd);
     } else {

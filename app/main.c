@@ -4,6 +4,7 @@
  * control loop until it is told to stop.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -80,6 +81,8 @@ static bool open_log(const struct config *c)
 
 static int run(const char *file)
 {
+    if (!control_block_signals()) /* first, for a reload may be asked for at any time */
+        return EXIT_START;
     struct config *c = config_load(file, stderr);
     if (!c)
         return EXIT_CONFIG;
@@ -87,8 +90,7 @@ static int run(const char *file)
     struct http *http = NULL;
     int code = EXIT_START;
     /* The socket first: DPDK takes a while, and a second appliance has to notice before that. */
-    if (open_log(c) && control_block_signals() && (http = http_open(c)) && engine_start(&rt) &&
-        control_run(&rt, http))
+    if (open_log(c) && (http = http_open(c)) && engine_start(&rt) && control_run(&rt, http))
         code = EXIT_OK;
     http_stop(http);
     if (!engine_stop(&rt)) {
@@ -131,8 +133,20 @@ static int parse(int argc, char **argv, struct options *o)
     return -1;
 }
 
+/* Otherwise the first files that are opened get these numbers, and our output. */
+static bool have_standard_files(void)
+{
+    int fd;
+    do {
+        fd = open("/dev/null", O_RDWR);
+    } while (fd >= 0 && fd <= STDERR_FILENO);
+    return fd >= 0 && close(fd) == 0;
+}
+
 int main(int argc, char **argv)
 {
+    if (!have_standard_files())
+        return EXIT_START;
     struct options o = {.file = DEFAULT_CONFIG};
     int code = parse(argc, argv, &o);
     if (code >= 0)

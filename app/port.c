@@ -27,9 +27,10 @@ static const char *hint(const struct config_device *d)
         return "is it bound to vfio-pci (drivers-cfg/bind.sh), or to its kernel driver if it is "
                "an mlx5?";
     case CONFIG_DRIVER_AF_XDP:
-        return "AF_XDP needs CAP_NET_ADMIN, CAP_NET_RAW and CAP_BPF, and no other XDP program on "
-               "the interface; driver: af_packet works without XDP";
-    case CONFIG_DRIVER_AF_PACKET: return "packet sockets need CAP_NET_RAW";
+        return "AF_XDP needs root, or CAP_NET_ADMIN, CAP_NET_RAW, CAP_SYS_ADMIN and locked memory "
+               "(CAP_IPC_LOCK), and no other XDP program on the interface; driver: af_packet works "
+               "without XDP";
+    case CONFIG_DRIVER_AF_PACKET: return "packet sockets need CAP_NET_RAW and CAP_NET_ADMIN";
     case CONFIG_DRIVER_TAP: return "TAP needs /dev/net/tun, CAP_NET_ADMIN and a name not in use";
     case CONFIG_DRIVER_VIRTIO_USER:
         return "the other side has to listen on that path; /dev/vhost-net needs: modprobe vhost_net";
@@ -310,20 +311,25 @@ static uint16_t driver_mtu(const struct port *p, const struct rte_eth_dev_info *
     return p->driver == CONFIG_DRIVER_AF_PACKET ? least(p->mtu, largest_mtu(info)) : p->mtu;
 }
 
-static bool set_mtu(const struct port *p, uint16_t dpdk, const struct rte_eth_dev_info *info)
+static bool set_mtu(const struct port *p, const struct config_device *d, uint16_t dpdk,
+                    const struct rte_eth_dev_info *info)
 {
+    if (p->was_mtu == p->mtu) /* so no right to change it is needed */
+        return true;
     if (p->driver == CONFIG_DRIVER_AF_PACKET) {
         if (netdev_set_mtu(p->interface, p->mtu))
             return true;
-        log_error("device %s: interface '%s' refuses MTU %u: %s", p->name, p->interface, p->mtu,
-                  strerror(errno));
+        log_error("device %s: interface '%s' refuses MTU %u: %s%s", p->name, p->interface, p->mtu,
+                  strerror(errno), errno == EPERM ? "; to change it needs CAP_NET_ADMIN" : "");
         return false;
     }
     int ret = rte_eth_dev_set_mtu(dpdk, p->mtu);
     if (ret == 0 || ret == -ENOTSUP)
         return true;
+    if (ret == -EPERM)
+        return fault(p, d, "setting its MTU", ret);
     log_error("device %s: MTU %u: %s; the driver takes %u to %u", p->name, p->mtu,
-              rte_strerror(-ret), info->min_mtu, info->max_mtu);
+              rte_strerror(-ret), info->min_mtu, largest_mtu(info));
     return false;
 }
 
@@ -368,7 +374,7 @@ static bool start_one(struct port *p, const struct config_device *d, uint16_t dp
         return fault(p, d, "asking what it can do", ret);
     p->rss = can_spread(&info, p->queues);
     bool scatter = device_room(d) > pool[0]->pkt.room;
-    if (!configure(p, d, dpdk, &info, scatter) || !set_mtu(p, dpdk, &info))
+    if (!configure(p, d, dpdk, &info, scatter) || !set_mtu(p, d, dpdk, &info))
         return false;
     ret = setup_queues(p, d, dpdk, &info, pool);
     if (ret < 0)

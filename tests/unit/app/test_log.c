@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "app/log.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -110,6 +111,30 @@ START_TEST(a_rotated_file_is_opened_again)
 }
 END_TEST
 
+static unsigned descriptors(void)
+{
+    unsigned n = 0;
+    for (int fd = 0; fd < 100; fd++)
+        n += fcntl(fd, F_GETFD) >= 0;
+    return n;
+}
+
+START_TEST(there_and_back_leaves_no_descriptor)
+{
+    ck_assert(log_open(CONFIG_LOG_ERROR, path, false));
+    unsigned before = descriptors();
+    for (int i = 0; i < 5; i++) {
+        ck_assert(log_open(CONFIG_LOG_ERROR, NULL, false));
+        ck_assert(log_open(CONFIG_LOG_ERROR, path, false));
+    }
+    ck_assert_uint_eq(descriptors(), before);
+    log_error("here");
+    ck_assert_ptr_nonnull(strstr(written(), "here"));
+    log_close();
+    ck_assert_uint_eq(descriptors(), before - 1);
+}
+END_TEST
+
 START_TEST(the_limit_counts_what_it_holds_back)
 {
     struct log_limit l = {0};
@@ -125,4 +150,5 @@ END_TEST
 
 UNIT_MAIN("log", setup, teardown, a_line_has_time_level_and_text, the_level_bounds_what_is_written,
           a_message_is_one_line, json_is_escaped, a_long_message_is_cut, a_bad_file_changes_nothing,
-          a_rotated_file_is_opened_again, the_limit_counts_what_it_holds_back)
+          a_rotated_file_is_opened_again, there_and_back_leaves_no_descriptor,
+          the_limit_counts_what_it_holds_back)
