@@ -152,6 +152,15 @@ print_commands() {
     sudo=
     if [ -n "${SUDO_USER:-}" ] && [ "$SUDO_USER" != root ]; then sudo='sudo '; fi
     ctl="$sudo$(dirname "$(realpath "$binary")")/millracectl -s $dir/control.sock"
+    # What reads a capture is not a need of the appliance: the first of these that is there.
+    reader=
+    for tool in tshark tcpdump; do
+        if command -v $tool >/dev/null; then
+            reader="  ${sudo}$tool -n -r $dir/capture/demo.pcapng
+"
+            break
+        fi
+    done
     cat <<END
 
 The appliance runs: 10.77.0.1 and fd77::1 on mill0 ($driver, $workers worker core(s)). In another terminal:
@@ -164,8 +173,7 @@ The appliance runs: 10.77.0.1 and fd77::1 on mill0 ($driver, $workers worker cor
   $ctl show drops
   $ctl capture start --file demo.pcapng
   $ctl capture stop
-  ${sudo}tshark -r $dir/capture/demo.pcapng
-  ${sudo}curl --unix-socket $dir/control.sock http://localhost/metrics
+$reader  ${sudo}curl --unix-socket $dir/control.sock http://localhost/metrics
 
 Ctrl-C stops it and removes everything again. Its configuration: $dir/millrace.yaml
 
