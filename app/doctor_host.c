@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "app/doctor.h"
 
@@ -177,18 +178,40 @@ static long node_hugepages(const struct doctor *d, const char *node, long *reser
     return mib;
 }
 
-static bool hugetlbfs_mounted(const struct doctor *d)
+/* Is one mounted, and, for *writable, one that this user may put files in? */
+static bool hugetlbfs_mounted(const struct doctor *d, bool *writable)
 {
     char path[512];
     char line[1024];
+    char where[256];
     snprintf(path, sizeof(path), "%s/proc/mounts", d->root);
     FILE *f = fopen(path, "re");
     bool found = false;
-    while (f && !found && fgets(line, sizeof(line), f))
-        found = strstr(line, " hugetlbfs ") != NULL;
+    *writable = false;
+    while (f && fgets(line, sizeof(line), f)) {
+        if (sscanf(line, "%*s %255s hugetlbfs ", where) != 1 || !strstr(line, " hugetlbfs "))
+            continue;
+        snprintf(path, sizeof(path), "%s%s", d->root, where);
+        *writable |= access(path, W_OK) == 0;
+        found = true;
+    }
     if (f)
         fclose(f);
     return found;
+}
+
+static void check_hugetlbfs(struct doctor *d)
+{
+    bool writable;
+    if (!hugetlbfs_mounted(d, &writable))
+        doctor_add(d, DOCTOR_WARN, "hugepages",
+                   "mkdir -p /dev/hugepages && mount -t hugetlbfs nodev /dev/hugepages",
+                   "no hugetlbfs is mounted: memory cannot be shared with dpdk-dumpcap");
+    else if (!writable)
+        doctor_add(d, DOCTOR_WARN, "hugepages",
+                   "mount one with the option uid=, for the user it runs as",
+                   "this user may not write to a hugetlbfs: memory cannot be shared with "
+                   "dpdk-dumpcap");
 }
 
 static long count_hugepages(struct doctor *d, long *reserved, char *by_node, size_t room)
@@ -239,10 +262,8 @@ void doctor_memory(struct doctor *d)
     else
         doctor_add(d, DOCTOR_OK, "hugepages", NULL, "%ld MiB free%s%s%s", mib, *by_node ? " (" : "",
                    by_node, *by_node ? ")" : "");
-    if (reserved > 0 && !hugetlbfs_mounted(d))
-        doctor_add(d, DOCTOR_WARN, "hugepages",
-                   "mkdir -p /dev/hugepages && mount -t hugetlbfs nodev /dev/hugepages",
-                   "no hugetlbfs is mounted: memory cannot be shared with dpdk-dumpcap");
+    if (reserved > 0)
+        check_hugetlbfs(d);
 }
 
 /* ---- rights ---- */

@@ -20,6 +20,7 @@
 #include <rte_eal.h>
 #include <rte_errno.h>
 #include <rte_log.h>
+#include <rte_pdump.h>
 
 #include "app/log.h"
 
@@ -154,10 +155,10 @@ static uint64_t hugepages_free_mb(void)
 }
 
 /*
- * A killed appliance leaves its hugepage files behind, and they hold memory until DPDK, which must
- * first be started, clears them. A live one holds a lock on each.
+ * DPDK leaves its hugepage files behind, and they hold memory: at its end (ours: we hold a lock on
+ * each) as when it is killed (nobody does; but a live process with the same prefix may).
  */
-static void remove_stale_files(const char *mount, const char *prefix)
+static void remove_files(const char *mount, const char *prefix, bool ours)
 {
     char start[128];
     int n = snprintf(start, sizeof(start), "%smap_", prefix);
@@ -170,15 +171,16 @@ static void remove_stale_files(const char *mount, const char *prefix)
         int fd = openat(dirfd(d), e->d_name, O_RDONLY | O_CLOEXEC);
         if (fd < 0)
             continue;
-        if (flock(fd, LOCK_EX | LOCK_NB) == 0)
+        if (ours || flock(fd, LOCK_EX | LOCK_NB) == 0)
             unlinkat(dirfd(d), e->d_name, 0);
         close(fd);
     }
     closedir(d);
 }
 
-/* A hugetlbfs that we may write to; stale files of ours in any are removed. */
-static bool hugetlbfs_usable(const char *prefix)
+/* Whether there is a hugetlbfs that we may write to. Stale files of the prefix in any are removed,
+ * and after our own end all of them. */
+static bool hugetlbfs_clear(const char *prefix, bool ours)
 {
     bool found = false;
     FILE *f = setmntent("/proc/self/mounts", "re");
@@ -187,7 +189,7 @@ static bool hugetlbfs_usable(const char *prefix)
     for (struct mntent *m; (m = getmntent(f));) {
         if (strcmp(m->mnt_type, "hugetlbfs") != 0 || access(m->mnt_dir, W_OK) != 0)
             continue;
-        remove_stale_files(m->mnt_dir, prefix);
+        remove_files(m->mnt_dir, prefix, ours);
         found = true;
     }
     endmntent(f);
@@ -197,7 +199,7 @@ static bool hugetlbfs_usable(const char *prefix)
 /* Chooses, and says in one line what and why. False: the configuration insists on what is not. */
 static bool memory_choose(const struct config *c, uint32_t megabytes, enum eal_memory *memory)
 {
-    bool mounted = hugetlbfs_usable(c->memory.file_prefix);
+    bool mounted = hugetlbfs_clear(c->memory.file_prefix, false);
     uint64_t free_mb = hugepages_free_mb();
 
     if (c->memory.hugepages == CONFIG_HUGEPAGES_OFF) {
@@ -417,10 +419,16 @@ bool eal_start(const struct config *c, uint32_t megabytes, enum eal_memory *memo
         return false;
     }
     xdp_log_attach();
+    if (*memory == EAL_HUGEPAGES && rte_pdump_init() < 0) /* without files nobody can join */
+        log_warning("dpdk-dumpcap cannot capture here: %s", rte_strerror(rte_errno));
     return true;
 }
 
-void eal_stop(void)
+void eal_stop(const struct config *c, enum eal_memory memory)
 {
+    if (memory == EAL_HUGEPAGES)
+        rte_pdump_uninit();
     rte_eal_cleanup();
+    if (memory == EAL_HUGEPAGES)
+        hugetlbfs_clear(c->memory.file_prefix, true);
 }

@@ -30,6 +30,7 @@ bool eal_start(const struct config *c, uint32_t megabytes, enum eal_memory *memo
 /* Sends DPDK's messages of and above the configured level to our log: warnings at least. */
 void eal_log(enum config_log_level level);
 
-void eal_stop(void);
+/* c and memory: as at its start. */
+void eal_stop(const struct config *c, enum eal_memory memory);
 
 #endif

@@ -449,6 +449,6 @@ bool engine_stop(struct runtime *rt)
     for (unsigned i = 0; i < rt->n_pools; i++)
         mbuf_pool_destroy(&rt->pool[i]);
     if (rt->eal)
-        eal_stop();
+        eal_stop(rt->config, rt->memory);
     return true;
 }

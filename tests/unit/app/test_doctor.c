@@ -213,8 +213,13 @@ START_TEST(hugepages_are_counted_by_node)
     file(NODE "/node0/hugepages/hugepages-2048kB/free_hugepages", "6\n");
     file(NODE "/node1/hugepages/hugepages-1048576kB/nr_hugepages", "1\n");
     file(NODE "/node1/hugepages/hugepages-1048576kB/free_hugepages", "1\n");
-    file("/proc/mounts", "nodev /dev/hugepages hugetlbfs rw 0 0\n");
+    file("/proc/mounts", "tmpfs / tmpfs rw 0 0\nnodev /dev/hugepages hugetlbfs rw 0 0\n");
     doctor_memory(&d);
+    expect(DOCTOR_WARN, "may not write to a hugetlbfs");
+    file("/dev/hugepages/file", "");
+    doctor_clear(&d);
+    doctor_memory(&d);
+    expect_nothing_about("may not write");
     expect(DOCTOR_OK, "1036 MiB free (node 0: 12 MiB free, node 1: 1024 MiB free)");
     expect_nothing_about("mounted");
     config.memory.megabytes = 2048;
