@@ -91,7 +91,7 @@ static uint64_t drops_of(const uint64_t *word)
 {
     uint64_t sum = 0;
     for (int i = DROP_NONE + 1; i < DROP_END; i++)
-        sum += word[COUNTER_END + i];
+        sum += word[counters_drop_word((enum drop)i)];
     return sum;
 }
 
@@ -132,8 +132,8 @@ static json_t *drop_json(unsigned workers, const uint64_t (*word)[COUNTERS_WORDS
     json_t *each = json_array();
     *total = 0;
     for (unsigned w = 0; w < workers; w++) {
-        json_array_append_new(each, api_u64(word[w][COUNTER_END + why]));
-        *total += word[w][COUNTER_END + why];
+        json_array_append_new(each, api_u64(word[w][counters_drop_word(why)]));
+        *total += word[w][counters_drop_word(why)];
     }
     return json_pack("{s:s, s:s, s:o, s:o}", "reason", drop_name(why), "text", drop_text(why),
                      "total", api_u64(*total), "workers", each);

@@ -90,7 +90,7 @@ static void drop_family(const struct scrape *s)
     for (unsigned w = 0; w < s->workers; w++)
         for (int d = DROP_NONE + 1; s->known[w] && d < DROP_END; d++)
             fprintf(s->out, "millrace_drops_total{worker=\"%u\",reason=\"%s\"} %" PRIu64 "\n", w,
-                    drop_name((enum drop)d), s->word[w][COUNTER_END + d]);
+                    drop_name((enum drop)d), s->word[w][counters_drop_word((enum drop)d)]);
 }
 
 static void worker_families(const struct scrape *s)

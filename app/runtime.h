@@ -82,8 +82,8 @@ void runtime_worker(const struct runtime *rt, unsigned worker, struct runtime_wo
 
 /*
  * The worker's counters as it last published them (every 10 ms or so, and after its last turn), all
- * from one moment: word[c] is counter c, word[COUNTER_END + d] is drop reason d. False where the
- * writer was met at each try.
+ * from one moment: word[c] is counter c, word[counters_drop_word(d)] is drop reason d. False where
+ * the writer was met at each try.
  */
 bool runtime_counters(const struct runtime *rt, unsigned worker, uint64_t word[COUNTERS_WORDS]);
 

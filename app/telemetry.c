@@ -155,7 +155,7 @@ static int show_drops(const struct runtime *rt, const char *params, struct rte_t
         return error;
     rte_tel_data_start_dict(d);
     for (int i = DROP_NONE + 1; i < DROP_END; i++)
-        add_u64(d, drop_name((enum drop)i), total[COUNTER_END + i]);
+        add_u64(d, drop_name((enum drop)i), total[counters_drop_word((enum drop)i)]);
     return 0;
 }
 

@@ -67,6 +67,12 @@ struct counters {
 _Static_assert(sizeof(struct counters) == COUNTERS_WORDS * sizeof(uint64_t),
                "counters are an array of words");
 
+/* The word of that for a drop reason; the word of a counter is the one of its number. */
+static inline unsigned counters_drop_word(enum drop why)
+{
+    return (unsigned)COUNTER_END + (unsigned)why;
+}
+
 /* Writer only: a plain add, no bus lock. */
 static inline void counter_add(struct counters *c, enum counter which, uint64_t n)
 {

@@ -109,7 +109,8 @@ static void send_ping(struct pinger *p, const struct pinger_target *t, uint32_t 
     const struct ip_addr *src = source_for(p, &t->addr);
     uint8_t bytes[IPV6_LEN + ICMP_MAX];
     uint8_t *at = bytes + (v4 ? IPV4_LEN : IPV6_LEN);
-    uint32_t len = echo_message(p, seq, v4 ? ICMP_ECHO : ICMPV6_ECHO, at);
+    uint8_t type = v4 ? (uint8_t)ICMP_ECHO : (uint8_t)ICMPV6_ECHO;
+    uint32_t len = echo_message(p, seq, type, at);
     struct checksum c = v4 ? CHECKSUM_EMPTY : checksum_pseudo(src, &t->addr, IP_PROTO_ICMPV6, len);
     store_be16(at + 2, checksum_finish(checksum_add(c, at, len)));
     struct craft_head h = {.src = *src,

@@ -211,8 +211,8 @@ START_TEST(workers_show_every_counter_by_its_name)
 {
     for (int i = 0; i < COUNTER_END; i++)
         rt.word[1][i] = 1000 + (uint64_t)i;
-    rt.word[1][COUNTER_END + DROP_UDP_PORT] = 5;
-    rt.word[1][COUNTER_END + DROP_NO_ROUTE] = 6;
+    rt.word[1][counters_drop_word(DROP_UDP_PORT)] = 5;
+    rt.word[1][counters_drop_word(DROP_NO_ROUTE)] = 6;
     const json_t *worker = row(get("/v1/workers", 200), "workers", 1);
     const json_t *counters = json_object_get(worker, "counters");
     ck_assert_uint_eq(json_object_size(counters), COUNTER_END);
@@ -247,9 +247,9 @@ END_TEST
 
 START_TEST(drops_add_up_over_workers)
 {
-    rt.word[0][COUNTER_END + DROP_IP4_CHECKSUM] = 3;
-    rt.word[1][COUNTER_END + DROP_IP4_CHECKSUM] = 4;
-    rt.word[1][COUNTER_END + DROP_ADMIN_DOWN] = UINT64_MAX; /* more than JSON can say */
+    rt.word[0][counters_drop_word(DROP_IP4_CHECKSUM)] = 3;
+    rt.word[1][counters_drop_word(DROP_IP4_CHECKSUM)] = 4;
+    rt.word[1][counters_drop_word(DROP_ADMIN_DOWN)] = UINT64_MAX; /* more than JSON can say */
     json_t *reply = get1("/v1/drops", "nonzero", "1", 200);
     ck_assert_uint_eq(rows(reply, "drops"), 2);
     const json_t *first = row(reply, "drops", 0);

@@ -62,7 +62,7 @@ START_TEST(values_are_those_of_the_counters)
 {
     rt.word[1][COUNTER_RX_PACKETS] = UINT64_MAX;
     rt.word[0][COUNTER_BUSY_CYCLES] = 2500000000;
-    rt.word[1][COUNTER_END + DROP_UDP_PORT] = 9;
+    rt.word[1][counters_drop_word(DROP_UDP_PORT)] = 9;
     rt.stats[1].rx_bytes = 77;
     rt.state[1] = WORKER_STUCK;
     rt.link_up[0] = false;

@@ -129,7 +129,7 @@ END_TEST
 
 START_TEST(drops_are_those_that_happened)
 {
-    rt.word[0][COUNTER_END + DROP_UDP_PORT] = 4;
+    rt.word[0][counters_drop_word(DROP_UDP_PORT)] = 4;
     ctl(0, "show drops");
     expect("udp_port      4  no listener");
     ck_assert_ptr_null(strstr(out, "ip4_checksum"));
