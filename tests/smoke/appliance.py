@@ -12,6 +12,7 @@ import time
 
 import machine
 
+SUPPRESSED = os.path.join(os.path.dirname(os.path.abspath(__file__)), "lsan.supp")
 SAMPLE = re.compile(r"(millrace_[a-z0-9_]+)(?:\{(.*)\})? (\S+)$")
 LABEL = re.compile(r'(\w+)="([^"]*)"')
 READY = 20  # seconds a start may take
@@ -130,6 +131,10 @@ class Appliance:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
+                env={
+                    **os.environ,
+                    "LSAN_OPTIONS": f"suppressions={SUPPRESSED}:print_suppressions=0",
+                },
                 preexec_fn=machine.die_with_parent,
             )
 
@@ -154,6 +159,12 @@ class Appliance:
         """Its exit status."""
         self.process.send_signal(how)
         return self.process.wait(seconds)
+
+    def check_stop(self):
+        if self.running():
+            status = self.stop()
+            log = "\n".join(self.log_text().splitlines()[-LOG_LINES:])
+            assert status == 0, f"{self.name} stopped with status {status}:\n{log}"
 
     def kill(self):
         """The end of it, whatever state it is in."""

@@ -159,7 +159,11 @@ class Lab:
         return self
 
     def __exit__(self, *what):
-        self.stack.close()
+        """Appliances that still run at a regular end are told to stop, and have to do it well."""
+        with self.stack:
+            if what[:1] == (None,):
+                for a in self.appliances:
+                    a.check_stop()
 
     def namespace(self, name):
         made = Namespace(self, name)

@@ -87,7 +87,7 @@ def run_group(report, group):
         left = group.cases[report.number - done :]
         if not left:  # all cases have reported: it is the end of the group that failed
             report.failed += 1
-            note(f"{group.name}: taking it down: {traceback.format_exc()}")
+            note(f"{group.name}: at the end: {traceback.format_exc(limit=-1)}")
         for case in left:
             report.broken(group.title(case))
 
