@@ -121,9 +121,11 @@ static void probe_device(const struct config_device *d, unsigned n, struct confi
     case CONFIG_DRIVER_AF_PACKET: probe_interface(d->interface, DEVICE(n, "interface"), f); break;
     case CONFIG_DRIVER_TAP: probe_readable(TUN_DEVICE, DEVICE(n, "driver"), f); break;
     case CONFIG_DRIVER_VIRTIO_USER: probe_readable(d->path, DEVICE(n, "path"), f); break;
-    case CONFIG_DRIVER_MEMIF: /* a client may come before its server */
+    case CONFIG_DRIVER_MEMIF:
         if (d->memif_server)
             probe_parent(d->path, DEVICE(n, "path"), f);
+        else /* DPDK 22.11 does not start one whose server is not there */
+            probe_readable(d->path, DEVICE(n, "path"), f);
         break;
     case CONFIG_DRIVER_PCAP:
         if (d->rx_file)

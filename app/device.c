@@ -8,6 +8,7 @@
 #include "app/netdev.h"
 
 #define L2_BYTES         22u /* Ethernet header, one VLAN tag, CRC */
+#define TAP_QUEUES_MAX   4   /* DPDK 22.11's driver writes past its array of descriptors for more */
 #define AF_PACKET_FRAMES 512u
 #define AF_PACKET_HEADER 128u /* in front of a frame in the kernel's ring, rounded up */
 
@@ -45,7 +46,8 @@ bool device_borrows(const struct config_device *d)
 static uint16_t wanted(const struct config_device *d, unsigned n_workers)
 {
     unsigned n = d->queues ? d->queues : n_workers;
-    return (uint16_t)(n < CONFIG_QUEUES_MAX ? n : CONFIG_QUEUES_MAX);
+    unsigned most = d->driver == CONFIG_DRIVER_TAP ? TAP_QUEUES_MAX : CONFIG_QUEUES_MAX;
+    return (uint16_t)(n < most ? n : most);
 }
 
 /* The kernel spreads over all of the interface's queues: each needs a socket. */

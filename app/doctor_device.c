@@ -332,7 +332,7 @@ static void check_socket(struct subject *s, const char *other)
     if (stat(whole, &st) == 0 && (S_ISSOCK(st.st_mode) || S_ISCHR(st.st_mode)))
         ok(s, "%s is there", s->dev->path);
     else
-        warn(s, "start the other side first, or give it the same path",
+        fail(s, "start the other side first, or give it the same path",
              "%s is not there yet: %s makes it", s->dev->path, other);
 }
 

@@ -96,13 +96,14 @@ static bool choose_room(const struct runtime *rt, uint16_t *room)
     uint32_t most = RTE_MBUF_DEFAULT_DATAROOM;
     for (unsigned i = 0; i < rt->n_ports; i++) {
         uint32_t need = port_room(&rt->port[i], &rt->config->device[i]);
+        if (need > UINT16_MAX - RTE_PKTMBUF_HEADROOM) {
+            log_error(
+                "device %s: MTU %u needs a buffer of %u bytes, more than DPDK's %u; lower mtu",
+                rt->port[i].name, rt->port[i].mtu, need, UINT16_MAX - RTE_PKTMBUF_HEADROOM);
+            return false;
+        }
         if (need > most)
             most = need;
-    }
-    if (most > UINT16_MAX - RTE_PKTMBUF_HEADROOM) {
-        log_error("an MTU of %u bytes or more needs a driver that scatters; lower mtu",
-                  UINT16_MAX - RTE_PKTMBUF_HEADROOM);
-        return false;
     }
     *room = (uint16_t)most;
     uint32_t page = (uint32_t)sysconf(_SC_PAGESIZE);

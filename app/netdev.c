@@ -73,15 +73,23 @@ int netdev_claim(const char *interface)
     return -1;
 }
 
-bool netdev_up(const char *interface)
+bool netdev_up(const char *interface, bool *was_down)
 {
     struct ifreq r = {.ifr_flags = 0};
     if (request(interface, SIOCGIFFLAGS, &r) != 0)
         return false;
-    if (r.ifr_flags & IFF_UP)
-        return true;
+    *was_down = !(r.ifr_flags & IFF_UP);
     r.ifr_flags |= IFF_UP;
-    return request(interface, SIOCSIFFLAGS, &r) == 0;
+    return !*was_down || request(interface, SIOCSIFFLAGS, &r) == 0;
+}
+
+void netdev_down(const char *interface)
+{
+    struct ifreq r = {.ifr_flags = 0};
+    if (request(interface, SIOCGIFFLAGS, &r) != 0)
+        return;
+    r.ifr_flags = (short)(r.ifr_flags & ~IFF_UP);
+    request(interface, SIOCSIFFLAGS, &r);
 }
 
 bool netdev_promiscuous(const char *interface)

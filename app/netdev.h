@@ -15,7 +15,8 @@ unsigned netdev_queues(const char *interface, unsigned *combined);
 int netdev_claim(const char *interface);
 
 /* Sets it up if it is down. False: errno says why. */
-bool netdev_up(const char *interface);
+bool netdev_up(const char *interface, bool *was_down);
+void netdev_down(const char *interface);
 
 /* Whether it is up and has a carrier. */
 bool netdev_running(const char *interface);

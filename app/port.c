@@ -17,6 +17,7 @@
 #include "app/netdev.h"
 
 #define DEFAULT_DESCRIPTORS 1024
+#define PCI_DEVICES         "/sys/bus/pci/devices"
 
 /* ---- finding ---- */
 
@@ -34,8 +35,10 @@ static const char *hint(const struct config_device *d)
     case CONFIG_DRIVER_TAP: return "TAP needs /dev/net/tun, CAP_NET_ADMIN and a name not in use";
     case CONFIG_DRIVER_VIRTIO_USER:
         return "the other side has to listen on that path; /dev/vhost-net needs: modprobe vhost_net";
-    case CONFIG_DRIVER_MEMIF: return "is the socket's directory there and writable?";
-    case CONFIG_DRIVER_PCAP: return "can the file be read?";
+    case CONFIG_DRIVER_MEMIF:
+        return d->memif_server ? "is the socket's directory there and writable?"
+                               : "the server has to be there first, and its socket writable";
+    case CONFIG_DRIVER_PCAP: return "can rx-file be read, and tx-file be written?";
     default: return "see DPDK's messages above";
     }
 }
@@ -43,8 +46,9 @@ static const char *hint(const struct config_device *d)
 /* error: negative. */
 static bool fault(const struct port *p, const struct config_device *d, const char *what, int error)
 {
-    log_error("device %s (%s): %s: %s; %s", p->name, config_driver_name(d->driver), what,
-              rte_strerror(-error), hint(d));
+    log_error("device %s (%s): %s: %s; %s%s", p->name, config_driver_name(d->driver), what,
+              rte_strerror(-error), hint(d),
+              d->args && d->args[0] ? "; or the driver does not know some of its args" : "");
     return false;
 }
 
@@ -61,11 +65,28 @@ static bool borrow(struct port *p)
     }
     p->was_promiscuous = netdev_promiscuous(p->interface);
     p->was_mtu = netdev_mtu(p->interface);
-    if (netdev_up(p->interface))
+    if (netdev_up(p->interface, &p->was_down))
         return true;
-    log_error("device %s: interface '%s': %s; type: ip link set %s up, in the network namespace "
-              "that millrace runs in",
-              p->name, p->interface, strerror(errno), p->interface);
+    if (errno == ENODEV)
+        log_error("device %s: there is no interface '%s' in this network namespace", p->name,
+                  p->interface);
+    else
+        log_error("device %s: interface '%s' is down: %s; type: ip link set %s up", p->name,
+                  p->interface, strerror(errno), p->interface);
+    return false;
+}
+
+/* An AF_XDP socket is bound to one of the interface's own queues. */
+static bool has_queues(const struct port *p, const struct config_device *d)
+{
+    unsigned combined;
+    unsigned n = d->driver == CONFIG_DRIVER_AF_XDP ? netdev_queues(p->interface, &combined)
+                                                   : CONFIG_QUEUES_MAX;
+    if (d->queues <= n)
+        return true;
+    log_error("device %s: interface '%s' has %u receive queue%s, not %u; lower queues, or type: "
+              "ethtool -L %s combined %u",
+              p->name, p->interface, n, n == 1 ? "" : "s", d->queues, p->interface, d->queues);
     return false;
 }
 
@@ -95,7 +116,11 @@ static bool plug(struct port *p, const struct config_device *d, unsigned index,
     if (ret < 0)
         return fault(p, d, "DPDK cannot make it", ret);
     if (rte_eth_dev_get_port_by_name(name, &id) != 0) {
-        log_error("device %s: DPDK does not see %s; %s", p->name, name, hint(d));
+        char path[DEVICE_NAME_MAX + sizeof(PCI_DEVICES)];
+        snprintf(path, sizeof(path), PCI_DEVICES "/%s", name);
+        bool missing = d->driver == CONFIG_DRIVER_PCI && access(path, F_OK) != 0;
+        log_error("device %s: DPDK does not see %s; %s", p->name, name,
+                  missing ? "this machine has no such PCI device (lspci -D lists them)" : hint(d));
         return false;
     }
     p->dpdk[p->n_dpdk++] = id;
@@ -141,7 +166,7 @@ bool port_open(struct port *p, const struct config_device *d, unsigned index, un
         snprintf(p->interface, sizeof(p->interface), "%s", d->interface);
     else if (d->driver == CONFIG_DRIVER_TAP)
         snprintf(p->interface, sizeof(p->interface), "%s", d->iface.name);
-    if (device_borrows(d) && !borrow(p))
+    if (device_borrows(d) && (!borrow(p) || !has_queues(p, d)))
         return false;
     struct device_plan plan = device_plan(d, n_workers);
     for (unsigned i = 0; i < plan.n_dpdk; i++)
@@ -447,6 +472,8 @@ void port_close(struct port *p)
     }
     if (p->was_mtu && p->was_mtu != p->mtu)
         netdev_set_mtu(p->interface, p->was_mtu);
+    if (p->was_down)
+        netdev_down(p->interface);
     if (p->claim >= 0)
         close(p->claim);
     p->claim = -1;

@@ -44,7 +44,8 @@ struct port {
     uint64_t rx_offloads; /* DPDK's, as configured */
     bool rss;
     int claim;            /* on a borrowed interface; -1: none */
-    bool was_promiscuous; /* a borrowed interface, before us */
+    bool was_down;        /* a borrowed interface, before us */
+    bool was_promiscuous; /* the same */
     unsigned was_mtu;     /* the same; 0: unknown */
 };
 

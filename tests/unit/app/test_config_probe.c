@@ -34,7 +34,7 @@ START_TEST(finds_what_is_there)
                       "- {name: c, driver: null}\n"
                       "- {name: d, driver: pcap, rx-file: f, tx-file: out}\n"
                       "- {name: e, driver: memif, path: m.sock, role: server}\n"
-                      "- {name: g, driver: memif, path: /nowhere/m.sock}\n",
+                      "- {name: g, driver: memif, path: f}\n",
                  "");
 }
 END_TEST
@@ -47,13 +47,15 @@ START_TEST(misses_devices)
              "- {name: b, driver: pci, pci: ffff:ff:1f.7}\n"
              "- {name: c, driver: virtio_user, path: ./none}\n"
              "- {name: d, driver: pcap, rx-file: none, tx-file: f/out}\n"
-             "- {name: e, driver: memif, path: f/m.sock, role: server}\n",
+             "- {name: e, driver: memif, path: f/m.sock, role: server}\n"
+             "- {name: g, driver: memif, path: none}\n",
         "f: devices[0].interface: there is no interface 'none0' in this network namespace\n"
         "f: devices[1].pci: there is no PCI device ffff:ff:1f.7 (lspci -D lists them)\n"
         "f: devices[2].path: cannot read ./none: No such file or directory\n"
         "f: devices[3].rx-file: cannot read none: No such file or directory\n"
         "f: devices[3].tx-file: f is not a directory\n"
-        "f: devices[4].path: f is not a directory\n");
+        "f: devices[4].path: f is not a directory\n"
+        "f: devices[5].path: cannot read none: No such file or directory\n");
 }
 END_TEST
 
