@@ -105,7 +105,7 @@ static const struct config_key workers_keys[] = {
      .text = "one worker on each: numbers, and ranges such as \"2-5\""},
     {"idle", CONFIG_ENUM, CONFIG(workers.idle), NAMES(idles), .preset = "sleep", .live = true,
      .text = "without work: sleep (little CPU), pause (all of it, cooler) or poll (least delay)"},
-    {"max-sleep-us", CONFIG_UINT, CONFIG(workers.max_sleep_us), RANGE(1, 100000), .preset = "500",
+    {"max-sleep-us", CONFIG_UINT, CONFIG(workers.max_sleep_us), RANGE(1, 100000), .preset = "1000",
      .live = true,
      .text = "longest sleep in microseconds: what a first packet may wait"},
     {"burst", CONFIG_UINT, CONFIG(workers.burst), RANGE(1, CONFIG_BURST_MAX), .preset = "32",

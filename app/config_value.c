@@ -411,6 +411,7 @@ static const char *unfit(const struct ip_prefix *p)
 static bool read_addresses(const struct config_key *k, void *base, const char *text,
                            struct config_why *why)
 {
+    (void)k; /* only asserted on */
     struct config_device *d = base;
     struct ip_prefix p;
     char quoted[CONFIG_QUOTE_MAX];

@@ -346,7 +346,7 @@ static void add_split(struct args *a, const char *text)
 /* The process that holds DPDK's lock in its directory for a prefix; 0: none. */
 static pid_t holder(const char *directory)
 {
-    char path[PATH_MAX];
+    char path[PATH_MAX + sizeof("/config")];
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
     snprintf(path, sizeof(path), "%s/config", directory);
     int fd = open(path, O_RDONLY | O_CLOEXEC);

@@ -19,7 +19,7 @@ static void expect_defaults(const struct config *c)
     ck_assert_uint_eq(c->workers.n, 1);
     ck_assert_uint_eq(c->workers.core[0], 0);
     ck_assert_int_eq(c->workers.idle, CONFIG_IDLE_SLEEP);
-    ck_assert_uint_eq(c->workers.max_sleep_us, 500);
+    ck_assert_uint_eq(c->workers.max_sleep_us, 1000);
     ck_assert_uint_eq(c->workers.burst, 32);
     ck_assert_int_eq(c->control.core, -1);
     ck_assert_str_eq(c->control.socket, "/run/millrace/control.sock");
