@@ -71,10 +71,12 @@ static void copy_to_all(struct worker *w, const struct pkt *p)
         if (to == w->index)
             continue;
         struct pkt *copy = pkt_copy(&w->pool->pkt, p);
-        if (copy)
+        if (copy) {
+            copy->flags |= PKT_COPY;
             batch_add(w, to, copy);
-        else
+        } else {
             counter_drop(&w->counters, DROP_NO_MEMORY);
+        }
     }
 }
 

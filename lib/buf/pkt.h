@@ -47,6 +47,7 @@ enum pkt_flag {
     PKT_TX_VLAN = 1u << 9,      /* insert vlan */
     PKT_IPV6 = 1u << 10,        /* with the TX flags: the network header is IPv6, not IPv4 */
     PKT_REASSEMBLED = 1u << 11, /* put together from fragments */
+    PKT_COPY = 1u << 12,        /* of a packet that another worker has and counts */
 };
 
 struct pkt_ops {

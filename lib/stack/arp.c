@@ -97,8 +97,7 @@ void arp_input(struct iface *i, struct pkt *p, const struct ether_hdr *eth, tick
         stack_drop(s, p, DROP_IP_SOURCE);
         return;
     }
-    counter_add(s->counters, m.op == ARP_REQUEST ? COUNTER_ARP_RX_REQUESTS : COUNTER_ARP_RX_REPLIES,
-                1);
+    stack_count(s, p, m.op == ARP_REQUEST ? COUNTER_ARP_RX_REQUESTS : COUNTER_ARP_RX_REPLIES, 1);
     struct local *claimed = local_on(i, &m.sender_ip);
     if (claimed) {
         if (!mac_eq(&m.sender_mac, &i->cfg.mac)) /* else it is our own, come back */

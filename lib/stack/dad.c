@@ -87,6 +87,7 @@ void dad_conflict(struct local *l, tick_t now)
     struct stack *s = l->iface->stack;
     l->state = CTL_ADDRESS_DUPLICATE;
     wheel_cancel(&s->wheel, &l->timer);
-    counter_add(s->counters, COUNTER_DAD_DUPLICATES, 1);
+    if (stack_is_primary(s)) /* every worker finds it, once is enough */
+        counter_add(s->counters, COUNTER_DAD_DUPLICATES, 1);
     mld_update(l->iface, now);
 }

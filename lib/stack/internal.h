@@ -137,9 +137,17 @@ static inline enum drop drop_of(int wire_error)
     return (enum drop) - wire_error;
 }
 
+/* Counts something received, but for a copy, which another worker counts. */
+static inline void stack_count(struct stack *s, const struct pkt *p, enum counter which, uint64_t n)
+{
+    if (!(p->flags & PKT_COPY))
+        counter_add(s->counters, which, n);
+}
+
 static inline void stack_drop(struct stack *s, struct pkt *p, enum drop why)
 {
-    counter_drop(s->counters, why);
+    if (!(p->flags & PKT_COPY))
+        counter_drop(s->counters, why);
     pkt_free(p);
 }
 

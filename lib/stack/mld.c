@@ -264,7 +264,7 @@ void mld_input(struct ip_rx *rx, tick_t now)
         stack_drop(s, p, drop_of(n));
         return;
     }
-    counter_add(s->counters, COUNTER_MLD_RX_QUERIES, 1);
+    stack_count(s, p, COUNTER_MLD_RX_QUERIES, 1);
     if (q.v1)
         i->mld.v1_until = now + V1_PRESENT;
     if (note_asked(&i->mld, &q.group)) {

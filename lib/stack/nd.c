@@ -126,7 +126,7 @@ static void solicit_input(struct ip_rx *rx, const struct nd_msg *m, tick_t now)
 {
     struct iface *i = rx->iface;
     struct stack *s = i->stack;
-    counter_add(s->counters, COUNTER_ND_RX_SOLICITS, 1);
+    stack_count(s, rx->p, COUNTER_ND_RX_SOLICITS, 1);
     struct local *l = local_on(i, &m->target);
     if (!l) {
         stack_drop(s, rx->p, DROP_ND_NOT_OURS);
@@ -148,7 +148,7 @@ static void advert_input(struct ip_rx *rx, const struct nd_msg *m, tick_t now)
 {
     struct iface *i = rx->iface;
     struct stack *s = i->stack;
-    counter_add(s->counters, COUNTER_ND_RX_ADVERTS, 1);
+    stack_count(s, rx->p, COUNTER_ND_RX_ADVERTS, 1);
     struct local *l = local_on(i, &m->target);
     if (l) {
         if (l->state == CTL_ADDRESS_TENTATIVE) /* RFC 4862 5.4.4 */

@@ -350,8 +350,8 @@ static void frame_input(struct stack *s, struct pkt *p, tick_t now)
 {
     assert(p->iface < s->n_ifaces && "the application knows our interfaces");
     struct iface *i = &s->iface[p->iface];
-    counter_add(s->counters, COUNTER_RX_PACKETS, 1);
-    counter_add(s->counters, COUNTER_RX_BYTES, p->total);
+    stack_count(s, p, COUNTER_RX_PACKETS, 1);
+    stack_count(s, p, COUNTER_RX_BYTES, p->total);
     headers_together(p);
     struct ether_hdr h;
     int n = ether_parse(p->data, p->len, &h);

@@ -9,8 +9,8 @@
  *
  * Several workers run a stack each over the same interfaces and addresses. The one with worker == 0
  * speaks for the host: it answers ARP and neighbour discovery and runs duplicate address detection;
- * the others only listen, for which the application hands each of them a copy of what steer_owner
- * (stack/steer.h) calls STEER_ALL.
+ * the others only listen, for which the application hands each of them a copy, marked PKT_COPY, of
+ * what steer_owner (stack/steer.h) calls STEER_ALL. Copies teach, but are not counted.
  */
 
 #include <stdbool.h>

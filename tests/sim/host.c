@@ -163,11 +163,12 @@ static void on_deadline(struct timer *t, tick_t now)
 
 /* In */
 
-static void receive(struct sim_host *h, unsigned worker, const struct pkt *frame)
+static void receive(struct sim_host *h, unsigned worker, const struct pkt *frame, uint16_t flags)
 {
     struct sim_worker *w = &h->worker[worker];
     struct pkt *p = heap_pkt(&h->pool, frame->data, frame->len, h->cfg.view);
     must(p != NULL);
+    p->flags |= flags;
     w->idle_expires = 0;
     stack_input(w->stack, &p, 1, h->node.sim->now);
     finish_turn(h, worker);
@@ -181,7 +182,7 @@ static void input(struct node *n, unsigned side, struct pkt *p)
     must(owner == STEER_ALL || owner < h->n_workers);
     for (unsigned i = 0; i < h->n_workers; i++)
         if (owner == STEER_ALL || owner == i)
-            receive(h, i, p);
+            receive(h, i, p, owner == STEER_ALL && i > 0 ? PKT_COPY : 0);
     pkt_free(p);
     empty_inboxes(h);
 }

@@ -151,6 +151,31 @@ END_TEST
 
 /* Reconfiguration */
 
+/* An ARP request for addr, as the worker that received it hands it to the others. */
+static void hear_copy(const struct ip_addr *addr)
+{
+    struct arp_msg m = {
+        .op = ARP_REQUEST, .sender_mac = PEER_MAC, .sender_ip = PEER4, .target_ip = *addr};
+    uint8_t body[ARP_LEN];
+    arp_emit(&m, body);
+    frame_bytes(&host.frame, body, sizeof(body));
+    frame_push_ether(&host.frame, &MAC_BROADCAST, &PEER_MAC, ETHER_TYPE_ARP);
+    hear_on(0, 0, PKT_COPY, 0);
+}
+
+START_TEST(copies_teach_but_are_not_counted)
+{
+    host_boot();
+    hear_copy(&US4);
+    ck_assert_int_eq(neighbour_state(&PEER4), CTL_NEIGHBOUR_STALE);
+    hear_copy(&OTHER4);
+    ck_assert_uint_eq(added(COUNTER_RX_PACKETS), 0);
+    ck_assert_uint_eq(added(COUNTER_ARP_RX_REQUESTS), 0);
+    no_drops();
+    ignore();
+}
+END_TEST
+
 START_TEST(an_address_is_added_and_removed)
 {
     host_boot();
@@ -525,11 +550,11 @@ END_TEST
 
 UNIT_MAIN("stack", host_setup, host_teardown, configurations_that_are_refused,
           memory_that_runs_out_while_it_is_created, frames_for_others, a_burst_is_taken_in_order,
-          what_waits_goes_with_the_stack, an_address_is_added_and_removed,
-          what_was_going_on_goes_on, a_trial_goes_on_too, a_duplicate_is_tried_again,
-          an_address_named_twice_is_one, other_gateways_make_other_neighbours,
-          another_vlan_is_another_link, what_may_not_change_leaves_all_as_it_was,
-          a_reload_is_no_way_around_the_error_limit, another_mtu_at_once, ipv6_off_and_on,
-          a_quiet_stack_wants_nothing, waking_early_or_late_does_no_harm, addresses_are_paged,
-          neighbours_are_listed_and_flushed, any_one_packet_that_cannot_be_had,
-          a_pool_that_stays_empty)
+          what_waits_goes_with_the_stack, copies_teach_but_are_not_counted,
+          an_address_is_added_and_removed, what_was_going_on_goes_on, a_trial_goes_on_too,
+          a_duplicate_is_tried_again, an_address_named_twice_is_one,
+          other_gateways_make_other_neighbours, another_vlan_is_another_link,
+          what_may_not_change_leaves_all_as_it_was, a_reload_is_no_way_around_the_error_limit,
+          another_mtu_at_once, ipv6_off_and_on, a_quiet_stack_wants_nothing,
+          waking_early_or_late_does_no_harm, addresses_are_paged, neighbours_are_listed_and_flushed,
+          any_one_packet_that_cannot_be_had, a_pool_that_stays_empty)
