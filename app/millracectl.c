@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -310,6 +311,14 @@ static double now_s(void)
     return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
+static int terminal_columns(void)
+{
+    struct winsize size;
+    if (!isatty(STDOUT_FILENO))
+        return 0;
+    return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+}
+
 static int show_once(const struct command *c, const struct options *o)
 {
     json_t *reply;
@@ -317,7 +326,7 @@ static int show_once(const struct command *c, const struct options *o)
     if (reply && o->given & BIT(JSON))
         print_json(reply, JSON_INDENT(2));
     else if (reply)
-        c->show(&(struct show){.now = reply, .out = stdout});
+        c->show(&(struct show){.now = reply, .out = stdout, .columns = terminal_columns()});
     json_decref(reply);
     return code;
 }
@@ -339,7 +348,7 @@ static int watch(const struct command *c, const struct options *o)
             print_json(now, JSON_COMPACT);
         } else {
             fputs(isatty(STDOUT_FILENO) ? "\033[H\033[2J" : "", stdout);
-            c->show(&(struct show){now, before, at - then, stdout});
+            c->show(&(struct show){now, before, at - then, stdout, terminal_columns()});
             puts("");
         }
         fflush(stdout);

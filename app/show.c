@@ -66,7 +66,7 @@ static void bytes_cell(struct table *t, double n)
 static void finish(const struct show *s, struct table *t, const char *empty)
 {
     bool rows = table_rows(t) > 0;
-    table_print(t, rows ? s->out : NULL);
+    table_print(t, rows ? s->out : NULL, s->columns);
     if (!rows)
         fprintf(s->out, "%s\n", empty);
 }

@@ -3,7 +3,7 @@
 #define MILLRACE_APP_SHOW_H
 
 /*
- * The appliance's JSON as a person reads it, in 80 columns. With before, the reply of some seconds
+ * The appliance's JSON as a person reads it. With before, the reply of some seconds
  * ago, totals are shown as what they grew by in a second.
  */
 
@@ -15,6 +15,7 @@ struct show {
     const json_t *before; /* NULL: totals */
     double seconds;       /* between the two */
     FILE *out;
+    int columns; /* of the terminal; 0: it is none, and a row is a line */
 };
 
 typedef void show_function(const struct show *s);

@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define GAP 2 /* spaces between columns */
+#define GAP     2  /* spaces between columns */
+#define FIT_MIN 10 /* that a column keeps on a narrow terminal */
 
 struct table {
     unsigned columns;
@@ -85,40 +86,85 @@ static const char *cell_at(const struct table *t, size_t i)
     return i < t->n && t->cell[i] ? t->cell[i] : "";
 }
 
-/* Characters, not bytes: UTF-8 continuation bytes take no place. */
-static int width_of(const char *text)
+/* Characters, not bytes, of the first n bytes: UTF-8 continuation bytes take no place. */
+static int width_of(const char *text, size_t n)
 {
-    int n = 0;
-    for (; *text; text++)
-        n += ((unsigned char)*text & 0xc0) != 0x80;
-    return n;
+    int width = 0;
+    for (size_t i = 0; i < n; i++)
+        width += ((unsigned char)text[i] & 0xc0) != 0x80;
+    return width;
+}
+
+/* Words in lines of at most room characters, all but the first behind indent spaces. */
+static void put_words(const char *text, int indent, int room, FILE *out)
+{
+    int used = 0;
+    while (*text) {
+        size_t n = strcspn(text, " ");
+        int width = width_of(text, n);
+        if (used > 0 && used + 1 + width > room) {
+            fprintf(out, "\n%*s", indent, "");
+            used = 0;
+        }
+        fprintf(out, "%s%.*s", used > 0 ? " " : "", (int)n, text);
+        used += width + (used > 0);
+        text += n + strspn(text + n, " ");
+    }
+}
+
+/* at: where the cell begins. */
+static void put_cell(const struct table *t, unsigned c, const char *text, int at, int width,
+                     FILE *out)
+{
+    int pad = width - width_of(text, strlen(text));
+    bool last = c + 1 == t->columns;
+    if (pad < 0 && last)
+        put_words(text, at, width, out);
+    else if (pad < 0)
+        fprintf(out, "%s\n%*s", text, at + width, "");
+    else if (t->right[c])
+        fprintf(out, "%*s%s", pad, "", text);
+    else
+        fprintf(out, "%s%*s", text, last ? 0 : pad, "");
+    fprintf(out, "%*s", last ? 0 : GAP, "");
 }
 
 static void print_row(const struct table *t, size_t first, const int *width, FILE *out)
 {
+    int at = 0;
     for (unsigned c = 0; c < t->columns; c++) {
-        const char *text = cell_at(t, first + c);
-        int pad = width[c] - width_of(text);
-        bool last = c + 1 == t->columns;
-        if (t->right[c])
-            fprintf(out, "%*s%s", pad, "", text);
-        else
-            fprintf(out, "%s%*s", text, last ? 0 : pad, "");
-        fprintf(out, "%*s", last ? 0 : GAP, "");
+        put_cell(t, c, cell_at(t, first + c), at, width[c], out);
+        at += width[c] + GAP;
     }
     fputc('\n', out);
 }
 
-void table_print(struct table *t, FILE *out)
+/* Takes from one column what all together are too wide by. */
+static void fit(const struct table *t, int *width, int room)
+{
+    unsigned last = t->columns - 1;
+    unsigned give = t->right[last] ? 0 : last;
+    int all = (int)last * GAP;
+    for (unsigned c = 0; c < t->columns; c++)
+        all += width[c];
+    if (room <= 0 || all <= room)
+        return;
+    int left = width[give] - (all - room);
+    width[give] = left > FIT_MIN ? left : FIT_MIN;
+}
+
+void table_print(struct table *t, FILE *out, int room)
 {
     if (!t)
         return;
     int width[TABLE_COLUMNS_MAX] = {0};
     for (size_t i = 0; i < t->n; i++) {
-        int w = width_of(cell_at(t, i));
+        const char *text = cell_at(t, i);
+        int w = width_of(text, strlen(text));
         if (w > width[i % t->columns])
             width[i % t->columns] = w;
     }
+    fit(t, width, room);
     for (size_t first = 0; out && first < t->n; first += t->columns)
         print_row(t, first, width, out);
     for (size_t i = 0; i < t->n; i++)

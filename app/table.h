@@ -22,8 +22,12 @@ struct table *table_new(const char *columns);
 /* One cell more, row by row. Control characters are printed as '?'. No effect on NULL. */
 void table_cell(struct table *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
 size_t table_rows(const struct table *t);
-/* Prints, unless out is NULL, and frees. */
-void table_print(struct table *t, FILE *out);
+/*
+ * Prints, unless out is NULL, and frees. In `room` columns (0: any number), text in the last column
+ * goes on in more lines; where that column holds figures, a long cell of the first column has a
+ * line of its own.
+ */
+void table_print(struct table *t, FILE *out, int room);
 
 /* "999", "12.3k", "4.5M": at most five characters */
 const char *table_count(char cell[TABLE_CELL], double n);

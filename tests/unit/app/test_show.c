@@ -23,7 +23,7 @@ static const char *later(show_function *show, const char *before, double seconds
     ck_assert_msg(new && (old || !before), "%s", at.text);
     free(text);
     FILE *out = open_memstream(&text, &len);
-    show(&(struct show){new, old, seconds, out});
+    show(&(struct show){new, old, seconds, out, 80});
     fclose(out);
     json_decref(old);
     json_decref(new);
@@ -111,6 +111,21 @@ START_TEST(neighbours_show_age_and_gateways)
     ck_assert_str_eq(text, "ADDRESS   MAC                DEVICE  STATE           AGE  WAIT\n"
                            "10.0.0.1  02:00:00:00:00:01  wan0    reachable,gw   1m1s     0\n"
                            "fe80::1   -                  wan0    incomplete    never    16\n");
+}
+END_TEST
+
+START_TEST(the_longest_addresses_fit_too)
+{
+    expect_narrow(
+        shown(show_neighbours,
+              "{\"neighbours\":[{\"address\":\"2001:db8:1111:2222:3333:4444:5555:6666\",\"mac\":"
+              "\"02:00:00:00:00:01\",\"device\":\"lan0.100-office\",\"state\":\"reachable\","
+              "\"router\":true,\"queued\":64,\"confirmed_seconds\":86000}]}"));
+    ck_assert_ptr_nonnull(strstr(text, "\n2001:db8:1111:2222:3333:4444:5555:6666\n   "));
+    expect_narrow(shown(show_drops,
+                        "{\"drops\":[{\"reason\":\"a_reason_of_a_drop_with_words\",\"text\":"
+                        "\"what a person who has never read the standard has to be told about it\","
+                        "\"total\":1200}]}"));
 }
 END_TEST
 
@@ -206,6 +221,6 @@ END_TEST
 
 UNIT_MAIN("show", NULL, teardown, workers_fit_a_line, rates_are_by_the_second,
           a_worker_without_counters_is_shown, ports_show_link_and_loss,
-          neighbours_show_age_and_gateways, drops_say_what_they_mean, addresses_and_paths,
-          health_begins_with_the_verdict, capture_says_how_far_it_is, the_configuration_is_yaml,
-          memory_and_version)
+          neighbours_show_age_and_gateways, the_longest_addresses_fit_too, drops_say_what_they_mean,
+          addresses_and_paths, health_begins_with_the_verdict, capture_says_how_far_it_is,
+          the_configuration_is_yaml, memory_and_version)

@@ -64,14 +64,19 @@ START_TEST(times_have_two_units_at_most)
 }
 END_TEST
 
-static char *printed(struct table *t)
+static char *printed_in(struct table *t, int room)
 {
     char *text = NULL;
     size_t len = 0;
     FILE *out = open_memstream(&text, &len);
-    table_print(t, out);
+    table_print(t, out, room);
     fclose(out);
     return text;
+}
+
+static char *printed(struct table *t)
+{
+    return printed_in(t, 0);
 }
 
 START_TEST(columns_are_as_wide_as_their_widest_cell)
@@ -93,6 +98,37 @@ START_TEST(columns_are_as_wide_as_their_widest_cell)
 }
 END_TEST
 
+START_TEST(long_text_goes_on_below)
+{
+    struct table *t = table_new("N MEANING");
+    table_cell(t, "a");
+    table_cell(t, "one two three four");
+    char *text = printed_in(t, 14);
+    ck_assert_str_eq(text, "N  MEANING\n"
+                           "a  one two\n"
+                           "   three four\n");
+    free(text);
+}
+END_TEST
+
+START_TEST(a_long_name_has_its_own_line)
+{
+    struct table *t = table_new("NAME LINK >N");
+    table_cell(t, "abcdefghijklmnop");
+    table_cell(t, "up");
+    table_cell(t, "%d", 7);
+    table_cell(t, "b");
+    table_cell(t, "down");
+    table_cell(t, "%d", 12);
+    char *text = printed_in(t, 20);
+    ck_assert_str_eq(text, "NAME        LINK   N\n"
+                           "abcdefghijklmnop\n"
+                           "            up     7\n"
+                           "b           down  12\n");
+    free(text);
+}
+END_TEST
+
 START_TEST(a_terminal_is_not_commanded)
 {
     struct table *t = table_new("A");
@@ -107,11 +143,12 @@ START_TEST(without_memory_there_is_no_table)
 {
     table_cell(NULL, "x");
     ck_assert_uint_eq(table_rows(NULL), 0);
-    table_print(NULL, NULL);
-    table_print(table_new("A B"), NULL);
+    table_print(NULL, NULL, 0);
+    table_print(table_new("A B"), NULL, 0);
 }
 END_TEST
 
 UNIT_MAIN("table", NULL, NULL, counts_are_short, bytes_have_a_unit, times_have_two_units_at_most,
-          columns_are_as_wide_as_their_widest_cell, a_terminal_is_not_commanded,
+          columns_are_as_wide_as_their_widest_cell, long_text_goes_on_below,
+          a_long_name_has_its_own_line, a_terminal_is_not_commanded,
           without_memory_there_is_no_table)
