@@ -258,7 +258,7 @@ def ends_with_1_and_says_what_to_do(lab):
         ("devices: [{name: x, driver: pci, pci: '0000:ff:1f.7'}]\n", "0000:ff:1f.7"),
         (
             "devices: [{name: x, driver: pcap, rx-file: /nonexistent.pcap}]\n",
-            "can the file be read",
+            "can rx-file be read",
         ),
     ):
         done = run_millrace(lab, "--config", lab.file(text + socket))
