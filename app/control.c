@@ -131,16 +131,20 @@ static void on_timer(struct control *c)
     capture_drain(c->rt);
 }
 
-static int wait_ms(const struct control *c)
+/* How often to look at everything, in milliseconds. */
+static int period(const struct control *c)
 {
-    return http_timeout(c->http);
+    if (c->rt->capture.state == CAPTURE_RUNNING)
+        return TICK_MS_CAPTURE;
+    int notify = (int)(tick_min(notify_interval() / 2, TICK_MS_IDLE * TICK_MS) / TICK_MS);
+    return notify > 0 ? notify : 1;
 }
 
 static void step(struct control *c)
 {
     struct epoll_event event[4];
-    set_period(c, c->rt->capture.state == CAPTURE_RUNNING ? TICK_MS_CAPTURE : TICK_MS_IDLE);
-    int n = epoll_wait(c->epoll, event, 4, wait_ms(c));
+    set_period(c, period(c));
+    int n = epoll_wait(c->epoll, event, 4, http_timeout(c->http));
     for (int i = 0; i < n; i++) {
         if (event[i].data.fd == c->signals)
             on_signal(c);

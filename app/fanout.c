@@ -6,17 +6,24 @@
  *
  * So the program defines setsockopt itself, which the dynamic linker then prefers for every library
  * of the process, and takes that one flag out on the way to the kernel. Fragments come one by one;
- * the kernel hashes them by addresses, as steer_owner does.
+ * the kernel hashes them by addresses, as steer_owner does. It is no more than the C library's
+ * function on 64-bit machines, and the linker is told to export it. There is no gentler way: the
+ * driver joins a group for a single queue, too, and the kernel lets no socket leave one or change
+ * its flags.
  */
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <linux/if_packet.h>
 
 #define FANOUT_FLAGS_SHIFT 16 /* packet(7): the mode and flags are the upper half */
 
-int setsockopt(int fd, int level, int name, const void *value, socklen_t length)
+_Static_assert(sizeof(time_t) == sizeof(long), "no option of a socket is to be converted");
+
+__attribute__((visibility("default"))) int setsockopt(int fd, int level, int name,
+                                                      const void *value, socklen_t length)
 {
     unsigned fanout;
     if (level == SOL_PACKET && name == PACKET_FANOUT && length == sizeof(fanout)) {

@@ -4,8 +4,9 @@
 
 /*
  * Watches the workers' heartbeat, their count of turns. One that has not moved for limit is stuck:
- * said once in the log, and once more when it moves again. Written by the control thread, read by
- * any.
+ * said once in the log, and once more when it moves again. Time in which the control thread itself
+ * did not look, for it was stopped or the whole machine was, counts as one look only. Written by
+ * the control thread, read by any.
  */
 
 #include <stdatomic.h>
@@ -16,7 +17,7 @@
 
 struct watchdog {
     uint64_t turns; /* as last seen */
-    tick_t moved;   /* when they last changed */
+    tick_t looked;  /* last */
     _Atomic tick_t stalled;
     _Atomic bool stuck;
 };
