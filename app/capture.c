@@ -161,7 +161,10 @@ static bool name_file(char path[CAPTURE_PATH_MAX], const char *directory, const 
 static int make_file(const char *path, char *error, size_t room)
 {
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0640);
-    return fd >= 0 ? fd : refuse(error, room, "%s: %s", path, strerror(errno));
+    if (fd >= 0)
+        return fd;
+    return refuse(error, room, "%s: %s%s", path, strerror(errno),
+                  errno == EEXIST ? "; name another file, or remove that one" : "");
 }
 
 static void start_file(struct runtime *rt)

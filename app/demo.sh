@@ -23,6 +23,9 @@ keep=
 binary=
 child=
 dir=
+runtime=${RUNTIME_DIRECTORY:-/run}/dpdk/$demo # DPDK makes it, and leaves it
+sudo=
+if [ -n "${SUDO_USER:-}" ] && [ "$SUDO_USER" != root ]; then sudo='sudo '; fi
 
 die() {
     echo "demo: $*" >&2
@@ -64,6 +67,7 @@ clean() {
         kill -TERM "$child" 2>/dev/null || true
         wait "$child" 2>/dev/null || true
     fi
+    rm -rf "$runtime"
     if [ -n "$keep" ]; then
         echo "demo: left $dir and the namespaces; remove them: ip netns del $demo; ip netns del $client; rm -r $dir"
         return
@@ -76,7 +80,8 @@ clean() {
 check_free() {
     for ns in $demo $client; do
         pids=$(ip netns pids "$ns" 2>/dev/null || true)
-        [ -z "$pids" ] || die "one runs already in namespace $ns (process $(echo "$pids" | head -n 1))"
+        pids=$(echo "$pids" | paste -sd' ' -)
+        [ -z "$pids" ] || die "one runs already in namespace $ns; to end it: Ctrl-C there, or ${sudo}kill $pids"
     done
     remove_namespaces
 }
@@ -149,8 +154,6 @@ start() {
 print_commands() {
     from=$client
     if [ "$driver" = tap ]; then from=$demo; fi
-    sudo=
-    if [ -n "${SUDO_USER:-}" ] && [ "$SUDO_USER" != root ]; then sudo='sudo '; fi
     ctl="$sudo$(dirname "$(realpath "$binary")")/millracectl -s $dir/control.sock"
     # What reads a capture is not a need of the appliance: the first of these that is there.
     reader=
@@ -165,13 +168,14 @@ print_commands() {
 
 The appliance runs: 10.77.0.1 and fd77::1 on mill0 ($driver, $workers worker core(s)). In another terminal:
 
-  ${sudo}ip netns exec $from ping 10.77.0.1
-  ${sudo}ip netns exec $from ping -6 fd77::1
+  ${sudo}ip netns exec $from ping -c 3 10.77.0.1
+  ${sudo}ip netns exec $from ping -6 -c 3 fd77::1
   ${sudo}ip netns exec $from ping -c 3 -s 65507 10.77.0.1
   $ctl show ports
   $ctl show workers
   $ctl show drops
   $ctl capture start --file demo.pcapng
+  ${sudo}ip netns exec $from ping -c 3 10.77.0.1
   $ctl capture stop
 $reader  ${sudo}curl --unix-socket $dir/control.sock http://localhost/metrics
 
