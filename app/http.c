@@ -25,6 +25,7 @@
 #define CONNECTIONS_MAX   32u /* on each of the two sockets */
 #define IDLE_TIMEOUT_S    10u
 #define REQUEST_TIMEOUT_S 30 /* from its first byte to the reply's last, however it drips */
+#define FULL_TIMEOUT_S    2  /* the same, while all connections are taken and others wait */
 #define DISCARD_MAX       (16 * API_BODY_MAX)
 #define BACKLOG           64
 #define LOCK_MS           500
@@ -256,8 +257,9 @@ static void on_connection(void *ctx, struct MHD_Connection *conn, void **context
 static void end_slow_clients(struct face *face)
 {
     time_t now = now_s();
+    time_t limit = face->n_clients < CONNECTIONS_MAX ? REQUEST_TIMEOUT_S : FULL_TIMEOUT_S;
     for (struct client *k = face->clients; k; k = k->next) {
-        if (k->ended || now - k->since < REQUEST_TIMEOUT_S)
+        if (k->ended || now - k->since < limit)
             continue;
         /* libmicrohttpd sees the end and closes. */
         shutdown(k->fd, SHUT_RDWR);
