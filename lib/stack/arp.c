@@ -29,6 +29,16 @@ void arp_announce(struct local *l)
     arp_output(l->iface, &m, &MAC_BROADCAST);
 }
 
+void arp_probe(struct local *l)
+{
+    struct arp_msg m = {.op = ARP_REQUEST,
+                        .sender_mac = l->iface->cfg.mac,
+                        .sender_ip = ip_from_v4(0),
+                        .target_ip = l->prefix.addr};
+    counter_add(l->iface->stack->counters, COUNTER_DAD_PROBES, 1);
+    arp_output(l->iface, &m, &MAC_BROADCAST);
+}
+
 void arp_solicit(struct iface *i, const struct ip_addr *target, const struct mac_addr *to)
 {
     const struct local *from = local_source(i, target);
@@ -43,9 +53,14 @@ void arp_solicit(struct iface *i, const struct ip_addr *target, const struct mac
     arp_output(i, &m, to ? to : &MAC_BROADCAST);
 }
 
-/* Another host sends with our address: say that it is ours, but not in a duel (RFC 5227 2.4 c). */
+/* Another host sends with our address. If we have only begun to use it, we stop (RFC 5227 2.1.1);
+ * else we say that it is ours, but not in a duel (2.4 c). */
 static void defend(struct local *l, tick_t now)
 {
+    if (dad_probing4(l)) {
+        dad_conflict(l, now);
+        return;
+    }
     if (!stack_is_primary(l->iface->stack))
         return;
     if (l->defended != 0 && tick_since(now, l->defended) < DEFEND_INTERVAL)
@@ -68,6 +83,13 @@ static void reply(struct local *l, const struct arp_msg *asked)
                         .target_mac = asked->sender_mac,
                         .target_ip = asked->sender_ip};
     arp_output(l->iface, &m, &asked->sender_mac);
+}
+
+/* What another host was found to have is no more ours. */
+static struct local *ours(struct iface *i, const struct ip_addr *a)
+{
+    struct local *l = local_on(i, a);
+    return l && local_usable(l) ? l : NULL;
 }
 
 /* True where the message was of use. */
@@ -98,14 +120,14 @@ void arp_input(struct iface *i, struct pkt *p, const struct ether_hdr *eth, tick
         return;
     }
     stack_count(s, p, m.op == ARP_REQUEST ? COUNTER_ARP_RX_REQUESTS : COUNTER_ARP_RX_REPLIES, 1);
-    struct local *claimed = local_on(i, &m.sender_ip);
+    struct local *claimed = ours(i, &m.sender_ip);
     if (claimed) {
         if (!mac_eq(&m.sender_mac, &i->cfg.mac)) /* else it is our own, come back */
             defend(claimed, now);
         stack_drop(s, p, DROP_ARP_CONFLICT);
         return;
     }
-    struct local *target = local_on(i, &m.target_ip);
+    struct local *target = ours(i, &m.target_ip);
     bool learnt = learn(i, &m, target, !mac_is_multicast(&eth->dst), now);
     if (target && m.op == ARP_REQUEST && stack_is_primary(s))
         reply(target, &m);

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Before an address is used, and just after. IPv6: duplicate address detection (RFC 4862 5.4), then
- * an unsolicited advertisement; IPv4: announcements (RFC 5227 2.3). Every worker runs the
- * same timers and hears the same answers, and so comes to the same verdict; the primary sends.
+ * an unsolicited advertisement. IPv4: a probe, then announcements (RFC 5227 2), but the address is
+ * in use meanwhile: the seconds of RFC 5227 2.1.1 would be missing after each start, and an answer
+ * to the probe ends the use as well. Every worker runs the timers and hears the same answers; the
+ * primary sends.
  *
  * Timer, one for each address: IPv6 tentative: a random delay of up to a second, then the probe,
- * then one second of silence makes the address preferred; a conflict ends it. IPv4: the
- * announcements, two seconds apart.
+ * then one second of silence makes the address preferred; a conflict ends it. IPv4: the probe at
+ * once, a second later the first announcement, two seconds later the last.
  */
 #include "stack/internal.h"
 
@@ -15,6 +17,8 @@
 #define MAX_RTR_SOLICITATION_DELAY TICK_SEC /* RFC 4861 10 */
 #define ANNOUNCE_NUM               2        /* RFC 5227 1.1 */
 #define ANNOUNCE_INTERVAL          (2 * TICK_SEC)
+#define PROBE_NUM                  1 /* of IPv4; RFC 5227 1.1 has 3, for a link that may lose two */
+#define PROBE_INTERVAL             TICK_SEC
 
 static void announce(struct local *l)
 {
@@ -43,16 +47,31 @@ static void tentative(struct local *l, tick_t now)
         mld_repeat(l->iface, now);
 }
 
+/* IPv4: probes, then announcements. */
+static void claim(struct local *l, tick_t now)
+{
+    struct stack *s = l->iface->stack;
+    bool probing = l->sent < PROBE_NUM;
+    if (!probing)
+        announce(l);
+    else if (stack_is_primary(s))
+        arp_probe(l);
+    if (++l->sent < PROBE_NUM + ANNOUNCE_NUM)
+        wheel_arm(&s->wheel, &l->timer, now + (probing ? PROBE_INTERVAL : ANNOUNCE_INTERVAL));
+}
+
 static void fire(struct timer *t, tick_t now)
 {
     struct local *l = container_of(t, struct local, timer);
-    if (l->state == CTL_ADDRESS_TENTATIVE) {
+    if (ip_is_v4(&l->prefix.addr))
+        claim(l, now);
+    else
         tentative(l, now);
-        return;
-    }
-    announce(l);
-    if (++l->sent < ANNOUNCE_NUM)
-        wheel_arm(&l->iface->stack->wheel, t, now + ANNOUNCE_INTERVAL);
+}
+
+bool dad_probing4(const struct local *l)
+{
+    return l->sent <= PROBE_NUM; /* until the first announcement */
 }
 
 void dad_init(struct local *l)

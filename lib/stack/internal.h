@@ -178,6 +178,8 @@ void dad_init(struct local *l);
 void dad_start(struct local *l, tick_t now);
 /* Another host uses l, which is tentative. */
 void dad_conflict(struct local *l, tick_t now);
+/* Is l, an IPv4 address in use, still being tried? */
+bool dad_probing4(const struct local *l);
 
 /* mld.c: the groups of IPv6 addresses, told to who forwards them (RFC 3810). Only the primary
  * speaks. */
@@ -209,6 +211,8 @@ void arp_input(struct iface *i, struct pkt *p, const struct ether_hdr *eth, tick
 void arp_solicit(struct iface *i, const struct ip_addr *target, const struct mac_addr *to);
 /* A request that asks nothing: announces our address (RFC 5227 2.3). */
 void arp_announce(struct local *l);
+/* A request from nobody for our address (RFC 5227 2.1.1). */
+void arp_probe(struct local *l);
 
 /* nd.c */
 void nd_input(struct ip_rx *rx, tick_t now);

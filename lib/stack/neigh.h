@@ -16,9 +16,10 @@
  *   REACHABLE   30 s, made random by 0.5 .. 1.5; then STALE
  *   STALE       none; the first packet sent makes it DELAY
  *   DELAY       5 s; then PROBE
- *   PROBE       a unicast solicitation each second, three in all; then the entry goes, so that the
- * next packet asks everyone anew (RFC 4861 7.3.3) FAILED      one second in which packets are
- * refused; then the entry goes
+ *   PROBE       a unicast solicitation each second, three in all; then the entry goes
+ *   FAILED      one second in which packets are refused; then the entry goes
+ *
+ * After PROBE the next packet asks everyone anew (RFC 4861 7.3.3).
  */
 
 #include <stdbool.h>

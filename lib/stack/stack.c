@@ -9,7 +9,7 @@
 
 static const struct stack_limits default_limits = {
     .neighbours = 4096,
-    .neighbour_queue = 16,
+    .neighbour_queue = NEIGH_QUEUE_MAX, /* the fragments of the largest datagram */
     .paths = 4096,
     .reass_datagrams = 256,
     .reass_bytes = 4 << 20,

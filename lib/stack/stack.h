@@ -28,8 +28,7 @@ struct stack;
 /* Every bound that a peer can push against. Zero takes the default. */
 struct stack_limits {
     uint32_t neighbours;      /* entries, per worker: 4096 */
-    uint32_t neighbour_queue; /* packets waiting for one neighbour: 16 (RFC 4861 7.2.2 asks for at
-                                 least one) */
+    uint32_t neighbour_queue; /* packets waiting for one neighbour: 64, which is also the most */
     uint32_t paths;           /* path MTU entries: 4096 */
     uint32_t reass_datagrams; /* incomplete at once: 256 */
     uint32_t reass_bytes;     /* held by them: 4 MiB */

@@ -42,7 +42,7 @@ static void expect_defaults(const struct config *c)
     ck_assert_uint_eq(c->icmp.error_rate, 100);
     ck_assert_uint_eq(c->icmp.error_burst, 50);
     ck_assert_uint_eq(c->limits.neighbours, 4096);
-    ck_assert_uint_eq(c->limits.neighbour_queue, 16);
+    ck_assert_uint_eq(c->limits.neighbour_queue, 64);
     ck_assert_uint_eq(c->limits.paths, 4096);
     ck_assert_uint_eq(c->limits.reass_datagrams, 256);
     ck_assert_uint_eq(c->limits.reass_bytes, 4u << 20);

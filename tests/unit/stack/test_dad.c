@@ -23,18 +23,56 @@ static void expect_announcement4(const struct frame_seen *s)
     ck_assert_ip(s->arp.target_ip, US4);
 }
 
-/* RFC 5227 2.3 */
-START_TEST(an_ipv4_address_is_announced_twice)
+static void expect_probe4(const struct frame_seen *s)
+{
+    ck_assert_int_eq(s->arp.op, ARP_REQUEST);
+    ck_assert_mac(s->eth.dst, MAC_BROADCAST);
+    ck_assert(ip_is_unspecified(&s->arp.sender_ip));
+    ck_assert_ip(s->arp.target_ip, US4);
+}
+
+/* RFC 5227 2.1.1, 2.3; in use from the start */
+START_TEST(an_ipv4_address_is_tried_and_announced_twice)
 {
     only_ipv4();
     host_create();
     ck_assert_int_eq(address_state(&US4), CTL_ADDRESS_PREFERRED);
     silence(); /* nothing before the first wake-up */
-    expect_announcement4(said_after(0));
+    expect_probe4(said_after(0));
+    expect_announcement4(said_after(TICK_SEC));
     expect_announcement4(said_after(2 * TICK_SEC));
     ck_assert_uint_eq(stack_deadline(host.stack), TICK_NEVER);
     quiet(3600 * TICK_SEC);
     no_drops();
+}
+END_TEST
+
+START_TEST(an_ipv4_address_that_another_has_is_given_up)
+{
+    only_ipv4();
+    host_create();
+    expect_probe4(said_after(0));
+    hear_arp(ARP_REPLY, &US_MAC, &OTHER_MAC, &US4, &US4);
+    dropped(DROP_ARP_CONFLICT);
+    ck_assert_uint_eq(added(COUNTER_DAD_DUPLICATES), 1);
+    ck_assert_int_eq(address_state(&US4), CTL_ADDRESS_DUPLICATE);
+    quiet(60 * TICK_SEC);
+    hear_arp(ARP_REQUEST, &MAC_BROADCAST, &PEER_MAC, &PEER4, &US4);
+    silence(); /* the other answers */
+}
+END_TEST
+
+/* RFC 5227 2.4 */
+START_TEST(an_ipv4_address_that_was_announced_is_defended)
+{
+    only_ipv4();
+    host_create();
+    expect_probe4(said_after(0));
+    expect_announcement4(said_after(TICK_SEC));
+    hear_arp(ARP_REQUEST, &MAC_BROADCAST, &OTHER_MAC, &US4, &US4);
+    dropped(DROP_ARP_CONFLICT);
+    expect_announcement4(said());
+    ck_assert_int_eq(address_state(&US4), CTL_ADDRESS_PREFERRED);
 }
 END_TEST
 
@@ -272,10 +310,11 @@ START_TEST(an_empty_pool_does_not_stop_the_clock)
 }
 END_TEST
 
-UNIT_MAIN("dad", host_setup, host_teardown, an_ipv4_address_is_announced_twice,
-          an_ipv6_address_is_tried_then_announced, the_delay_is_random,
-          another_that_tries_the_same_is_a_conflict, it_is_even_before_our_own_probe,
-          one_that_has_it_says_so, or_says_so_from_another_address,
+UNIT_MAIN("dad", host_setup, host_teardown, an_ipv4_address_is_tried_and_announced_twice,
+          an_ipv4_address_that_another_has_is_given_up,
+          an_ipv4_address_that_was_announced_is_defended, an_ipv6_address_is_tried_then_announced,
+          the_delay_is_random, another_that_tries_the_same_is_a_conflict,
+          it_is_even_before_our_own_probe, one_that_has_it_says_so, or_says_so_from_another_address,
           our_own_probe_come_back_is_no_conflict,
           a_question_about_a_tentative_address_is_not_answered,
           a_claim_on_a_preferred_address_changes_nothing,

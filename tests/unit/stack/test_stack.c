@@ -185,10 +185,10 @@ START_TEST(an_address_is_added_and_removed)
     ck_assert_int_eq(host_configure(), 0);
     ck_assert_int_eq(address_state(&OTHER4), CTL_ADDRESS_PREFERRED);
     ck_assert_int_eq(address_state(&US6), CTL_ADDRESS_PREFERRED); /* and not tried anew */
-    const struct frame_seen *s = said_after(0);                   /* announced */
-    ck_assert_ip(s->arp.sender_ip, OTHER4);
+    ck_assert_ip(said_after(0)->arp.target_ip, OTHER4);           /* tried, and in use */
     hear_arp(ARP_REQUEST, &MAC_BROADCAST, &PEER_MAC, &PEER4, &OTHER4);
     ck_assert_ip(said()->arp.sender_ip, OTHER4);
+    ck_assert_ip(said_after(TICK_SEC)->arp.sender_ip, OTHER4); /* announced */
     ck_assert_ip(said_after(2 * TICK_SEC)->arp.sender_ip, OTHER4);
     c->n_addrs--;
     ck_assert_int_eq(host_configure(), 0);
@@ -206,7 +206,8 @@ START_TEST(what_was_going_on_goes_on)
     host.iface[0].n_addrs = 1;
     host.iface[0].ipv6 = false;
     host_create();
-    said_after(0); /* the first announcement */
+    said_after(0);        /* the probe */
+    said_after(TICK_SEC); /* the first announcement */
     quiet(TICK_SEC);
     ck_assert_int_eq(host_configure(), 0);
     ck_assert_ip(said_after(TICK_SEC)->arp.sender_ip, US4); /* the second, in its time */
