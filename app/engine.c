@@ -21,7 +21,7 @@
 
 #define PAIR_PACKETS  1024u /* on a ring between two workers; a power of two */
 #define PACKETS_MIN   512u  /* DPDK wants a pool to be larger than a core's cache of it */
-#define BASE_PACKETS  8192u /* for what stacks hold: waiting, reassembling, queued */
+#define STACK_PACKETS 8192u /* of one stack: 1,024 waiting, 4 MiB of fragments, a queue to send */
 #define WORKER_CACHE  1024u /* in the pool's caches of one core, and in its bursts */
 #define EAL_MEGABYTES 64u   /* drivers, rings, DPDK's own */
 #define START_MS      5000
@@ -37,7 +37,7 @@ tick_t engine_now(const struct runtime *rt)
 
 static uint32_t plan_packets(const struct config *c)
 {
-    uint64_t n = BASE_PACKETS;
+    uint64_t n = (uint64_t)c->workers.n * STACK_PACKETS;
     if (c->memory.packets)
         return c->memory.packets > PACKETS_MIN ? c->memory.packets : PACKETS_MIN;
     for (unsigned i = 0; i < c->n_devices; i++) {

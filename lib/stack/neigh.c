@@ -21,6 +21,7 @@
 
 struct neigh {
     struct list bucket; /* of its hash; free entries stand in cache->free */
+    struct list wait;   /* cache->waiting while queued > 0 */
     struct list age;    /* cache->proven or cache->unproven, least recently used first */
     struct neigh_cache *cache;
     struct timer timer;
@@ -47,6 +48,8 @@ struct neigh_cache {
     struct list free;
     struct list proven;   /* has answered us, or is a gateway: makes room last */
     struct list unproven; /* everything else */
+    struct list waiting;  /* with packets that wait, first asked for first */
+    uint32_t n_waiting;   /* those packets */
     uint32_t n_unproven;
     uint32_t count;
 };
@@ -61,7 +64,7 @@ static bool entry_ok(const struct neigh *n)
 {
     if (n->state != STATE(INCOMPLETE) && n->queued > 0)
         return false;
-    if (n->queued > n->cache->args.queue)
+    if (n->queued > n->cache->args.queue || list_linked(&n->wait) != (n->queued > 0))
         return false;
     return timer_armed(&n->timer) == (n->state != STATE(STALE));
 }
@@ -70,6 +73,7 @@ static bool cache_ok(const struct neigh_cache *c)
 {
     uint32_t count = 0;
     uint32_t unproven = 0;
+    uint32_t waiting = 0;
     for (uint32_t i = 0; i < c->n_buckets; i++)
         list_for_each (it, &c->bucket[i]) {
             const struct neigh *n = container_of(it, struct neigh, bucket);
@@ -77,8 +81,10 @@ static bool cache_ok(const struct neigh_cache *c)
                 return false;
             count++;
             unproven += !is_proven(n);
+            waiting += n->queued;
         }
-    return count == c->count && unproven == c->n_unproven && count <= c->args.max;
+    return count == c->count && unproven == c->n_unproven && count <= c->args.max &&
+           waiting == c->n_waiting && waiting <= c->args.waiting;
 }
 
 static struct list *bucket_of(const struct neigh_cache *c, uint16_t iface,
@@ -122,6 +128,9 @@ static struct pkt *queue_pop(struct neigh *n)
     struct pkt *p = *slot(n, 0);
     n->head = n->head + 1 == n->cache->args.queue ? 0 : n->head + 1;
     n->queued--;
+    n->cache->n_waiting--;
+    if (n->queued == 0)
+        list_remove(&n->wait);
     return p;
 }
 
@@ -133,15 +142,24 @@ static void queue_drop(struct neigh *n, enum drop why)
     }
 }
 
+/* RFC 4861 7.2.2: the new arrival replaces the oldest entry. */
+static void queue_pop_oldest(struct neigh *n)
+{
+    counter_drop(n->cache->args.counters, DROP_NEIGH_QUEUE_FULL);
+    pkt_free(queue_pop(n));
+}
+
 static void queue_push(struct neigh *n, struct pkt *p)
 {
-    if (n->queued == n->cache->args.queue) {
-        /* RFC 4861 7.2.2: the new arrival replaces the oldest entry. */
-        counter_drop(n->cache->args.counters, DROP_NEIGH_QUEUE_FULL);
-        pkt_free(queue_pop(n));
-    }
+    struct neigh_cache *c = n->cache;
+    if (n->queued == c->args.queue)
+        queue_pop_oldest(n);
+    else if (c->n_waiting == c->args.waiting)
+        queue_pop_oldest(container_of(list_first(&c->waiting), struct neigh, wait));
     *slot(n, n->queued) = p;
-    n->queued++;
+    if (n->queued++ == 0)
+        list_push_back(&c->waiting, &n->wait);
+    c->n_waiting++;
 }
 
 /* Puts the entry where it belongs by age: as the most recently used. */
@@ -277,6 +295,7 @@ static struct neigh *create(struct neigh_cache *c, uint16_t iface, const struct 
                         .reachable = REACHABLE_TIME / 2 + rng_below(&c->rng, REACHABLE_TIME)};
     timer_init(&n->timer, fire);
     list_init(&n->age);
+    list_init(&n->wait);
     list_push_front(bucket_of(c, iface, addr), &n->bucket);
     c->n_unproven += !is_proven(n);
     c->count++;
@@ -443,6 +462,7 @@ static uint32_t buckets_for(uint32_t entries)
 struct neigh_cache *neigh_create(const struct neigh_args *args)
 {
     assert(args->max > 0 && args->queue > 0 && args->queue <= NEIGH_QUEUE_MAX);
+    assert(args->waiting >= args->queue);
     struct mem *m = args->mem;
     uint32_t buckets = buckets_for(args->max);
     struct neigh_cache *c = mem_alloc(m, sizeof(*c), _Alignof(struct neigh_cache));
@@ -461,6 +481,7 @@ struct neigh_cache *neigh_create(const struct neigh_args *args)
     list_init(&c->free);
     list_init(&c->proven);
     list_init(&c->unproven);
+    list_init(&c->waiting);
     for (uint32_t i = 0; i < buckets; i++)
         list_init(&c->bucket[i]);
     for (uint32_t i = 0; i < args->max; i++)

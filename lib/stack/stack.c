@@ -7,6 +7,8 @@
 #include "stack/internal.h"
 #include "wire/ipv4.h"
 
+#define NEIGH_WAITING 1024 /* packets that wait for all neighbours together */
+
 static const struct stack_limits default_limits = {
     .neighbours = 4096,
     .neighbour_queue = NEIGH_QUEUE_MAX, /* the fragments of the largest datagram */
@@ -232,6 +234,7 @@ static bool create_parts(struct stack *s)
                                .seed = rng_u64(&s->rng),
                                .max = s->limits.neighbours,
                                .queue = s->limits.neighbour_queue,
+                               .waiting = NEIGH_WAITING,
                                .solicit = on_solicit,
                                .transmit = on_transmit,
                                .is_router = on_is_router,

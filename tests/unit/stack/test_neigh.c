@@ -74,6 +74,8 @@ static bool on_is_router(void *ctx, uint16_t iface, const struct ip_addr *a)
     return ip_eq(a, &gateway);
 }
 
+#define WAITING 9
+
 static void make(uint32_t max, uint32_t queue)
 {
     args = (struct neigh_args){.mem = &heap.mem,
@@ -83,6 +85,7 @@ static void make(uint32_t max, uint32_t queue)
                                .seed = 5,
                                .max = max,
                                .queue = queue,
+                               .waiting = WAITING,
                                .solicit = on_solicit,
                                .transmit = on_transmit,
                                .is_router = on_is_router,
@@ -304,6 +307,33 @@ START_TEST(packets_wait_in_order_and_the_oldest_makes_room)
     ck_assert_mem_eq(sent.mac.b, MAC_A.b, 6);
     expect_sent(3);
     ck_assert_uint_eq(counter_drops(&counters, DROP_NEIGH_UNREACHABLE), 0);
+}
+END_TEST
+
+/* Who is asked for longest loses first, a packet at a time; nobody else does. */
+START_TEST(what_waits_for_all_is_bounded)
+{
+    struct ctl_neighbour r;
+    for (unsigned n = 1; n <= 3; n++)
+        for (int i = 0; i < 3; i++)
+            send(n);
+    ck_assert_uint_eq(dropped(DROP_NEIGH_QUEUE_FULL), 0);
+    send(4);
+    ck_assert_uint_eq(dropped(DROP_NEIGH_QUEUE_FULL), 1);
+    ck_assert(row(1, &r) && r.queued == 2);
+    send(4);
+    send(4);
+    ck_assert(row(1, &r) && r.queued == 0 && r.state == CTL_NEIGHBOUR_INCOMPLETE);
+    send(5);
+    ck_assert(row(2, &r) && r.queued == 2);
+    send(1); /* waits again, as the last */
+    send(5);
+    ck_assert(row(2, &r) && r.queued == 0);
+    ck_assert(row(1, &r) && r.queued == 1);
+    ck_assert(row(4, &r) && r.queued == 3);
+    pass(3 * TICK_SEC);
+    ck_assert_uint_eq(counter_drops(&counters, DROP_NEIGH_UNREACHABLE), WAITING);
+    ck_assert_uint_eq(pool.held, 0);
 }
 END_TEST
 
@@ -712,7 +742,8 @@ END_TEST
 
 UNIT_MAIN("neigh", setup, teardown, an_unknown_neighbour_is_asked_for_three_times,
           a_failed_one_is_left_alone_for_a_second, packets_wait_in_order_and_the_oldest_makes_room,
-          a_queue_of_one, reachable_lasts_half_to_one_and_a_half_of_thirty_seconds,
+          what_waits_for_all_is_bounded, a_queue_of_one,
+          reachable_lasts_half_to_one_and_a_half_of_thirty_seconds,
           stale_has_no_timer_and_use_makes_it_delay, a_probe_is_unicast_and_sent_three_times,
           an_answer_to_a_probe_proves_reachability, progress_of_an_upper_layer_is_proof,
           and_ends_a_delay_or_a_probe, appendix_c_advertisements, appendix_c_solicitations,
