@@ -55,7 +55,6 @@ static const cyaml_config_t cyaml_config = {.mem_fn = cyaml_mem,
 struct load {
     struct config *config;
     struct config_faults faults;
-    struct config_tree tree;
     struct schema schema;
     struct raw *raw;
 };
@@ -280,9 +279,9 @@ static void read_all(struct load *l)
 static void load_tree(struct load *l, const char *bytes, size_t n)
 {
     struct raw nothing = {0};
-    if (!config_tree_scan(&l->tree, &l->faults))
+    if (!config_tree_scan(l->config->tree, &l->faults))
         return;
-    if (l->tree.empty) {
+    if (l->config->tree->empty) {
         l->raw = &nothing;
         read_all(l);
         l->raw = NULL;
@@ -299,6 +298,21 @@ static void load_tree(struct load *l, const char *bytes, size_t n)
     cyaml_free(&cyaml_config, &l->schema.root, l->raw, 0);
 }
 
+/* The document's tree, which the configuration keeps. False, with a fault, where there is none. */
+static bool read_tree(struct load *l, const char *bytes, size_t n)
+{
+    struct config_tree *t = malloc(sizeof(*t));
+    if (!t)
+        config_fault_at(&l->faults, 0, CONFIG_ROOT, "out of memory");
+    if (!t || !config_tree_read(t, bytes, n, &l->faults)) {
+        free(t);
+        return false;
+    }
+    l->config->tree = t;
+    l->faults.tree = t;
+    return true;
+}
+
 struct config *config_load(const char *file, FILE *errors)
 {
     struct load *l = calloc(1, sizeof(*l));
@@ -313,11 +327,8 @@ struct config *config_load(const char *file, FILE *errors)
     l->faults.file = file;
     size_t n;
     char *bytes = file_read(file, &n, &l->faults);
-    if (bytes && config_tree_read(&l->tree, bytes, n, &l->faults)) {
-        l->faults.tree = &l->tree;
+    if (bytes && read_tree(l, bytes, n))
         load_tree(l, bytes, n);
-        config_tree_free(&l->tree);
-    }
     free(bytes);
     unsigned faults = config_faults_flush(&l->faults, errors);
     free(l);
@@ -342,6 +353,9 @@ void config_free(struct config *c)
     for (unsigned i = 0; i < CONFIG_SECTIONS; i++)
         if (!config_sections[i].list)
             free_section(&config_sections[i], c);
+    if (c->tree)
+        config_tree_free(c->tree);
+    free(c->tree);
     free(c->device);
     free(c);
 }

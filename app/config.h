@@ -80,7 +80,10 @@ struct config_device {
     struct iface_config iface;
 };
 
+struct config_tree;
+
 struct config {
+    struct config_tree *tree; /* where its keys stand in the file, for config_probe */
     struct config_device *device;
     unsigned n_devices;
 
@@ -138,10 +141,11 @@ struct config *config_load(const char *file, FILE *errors);
 void config_free(struct config *c);
 
 /*
- * Does this machine have what the configuration names? Faults as above, without lines; returns
- * their number.
+ * Does this machine have what the configuration names? Faults as above; returns their number.
+ * config_probe_start: only what no start gets past, devices and cores.
  */
 unsigned config_probe(const struct config *c, const char *file, FILE *errors);
+unsigned config_probe_start(const struct config *c, const char *file, FILE *errors);
 
 /*
  * What of next can be put in force without a restart, given now: true and nothing on errors where

@@ -12,6 +12,7 @@
 
 #include "app/config_fault.h"
 #include "app/config_value.h"
+#include "app/netdev.h"
 
 #define CPUS_ONLINE "/sys/devices/system/cpu/online"
 #define PCI_DEVICES "/sys/bus/pci/devices"
@@ -113,14 +114,36 @@ static void probe_pci(const char *address, const struct config_place *place,
         config_fault(f, place, "there is no PCI device %s (lspci -D lists them)", address);
 }
 
+/* Each AF_XDP socket is bound to one of the interface's own queues. */
+static void probe_xdp(const struct config_device *d, unsigned n, struct config_faults *f)
+{
+    unsigned combined;
+    probe_interface(d->interface, DEVICE(n, "interface"), f);
+    unsigned has = netdev_queues(d->interface, &combined);
+    if (if_nametoindex(d->interface) && d->queues > has)
+        config_fault(f, DEVICE(n, "queues"),
+                     "interface '%s' has %u receive queue%s, not %u; lower it, or type: ethtool -L "
+                     "%s combined %u",
+                     d->interface, has, has == 1 ? "" : "s", d->queues, d->interface, d->queues);
+}
+
+/* As a server the driver makes the socket itself. */
+static void probe_vhost(const struct config_device *d, unsigned n, struct config_faults *f)
+{
+    if (d->args && strstr(d->args, "server=1"))
+        probe_parent(d->path, DEVICE(n, "path"), f);
+    else
+        probe_readable(d->path, DEVICE(n, "path"), f);
+}
+
 static void probe_device(const struct config_device *d, unsigned n, struct config_faults *f)
 {
     switch (d->driver) {
     case CONFIG_DRIVER_PCI: probe_pci(d->pci, DEVICE(n, "pci"), f); break;
-    case CONFIG_DRIVER_AF_XDP:
+    case CONFIG_DRIVER_AF_XDP: probe_xdp(d, n, f); break;
     case CONFIG_DRIVER_AF_PACKET: probe_interface(d->interface, DEVICE(n, "interface"), f); break;
     case CONFIG_DRIVER_TAP: probe_readable(TUN_DEVICE, DEVICE(n, "driver"), f); break;
-    case CONFIG_DRIVER_VIRTIO_USER: probe_readable(d->path, DEVICE(n, "path"), f); break;
+    case CONFIG_DRIVER_VIRTIO_USER: probe_vhost(d, n, f); break;
     case CONFIG_DRIVER_MEMIF:
         if (d->memif_server)
             probe_parent(d->path, DEVICE(n, "path"), f);
@@ -138,12 +161,27 @@ static void probe_device(const struct config_device *d, unsigned n, struct confi
     }
 }
 
+static void probe_start(const struct config *c, struct config_faults *f)
+{
+    if (c->n_devices == 0)
+        config_fault(f, CONFIG_PLACE("devices", -1, NULL, -1),
+                     "names no devices, so there is nothing to do; millrace --example shows how");
+    for (unsigned i = 0; i < c->n_devices; i++)
+        probe_device(&c->device[i], i, f);
+    probe_cores(c, f);
+}
+
+unsigned config_probe_start(const struct config *c, const char *file, FILE *errors)
+{
+    struct config_faults f = {.file = file, .tree = c->tree};
+    probe_start(c, &f);
+    return config_faults_flush(&f, errors);
+}
+
 unsigned config_probe(const struct config *c, const char *file, FILE *errors)
 {
-    struct config_faults f = {.file = file};
-    for (unsigned i = 0; i < c->n_devices; i++)
-        probe_device(&c->device[i], i, &f);
-    probe_cores(c, &f);
+    struct config_faults f = {.file = file, .tree = c->tree};
+    probe_start(c, &f);
     probe_parent(c->control.socket, CONFIG_PLACE("control", -1, "socket", -1), &f);
     if (c->control.group && !getgrnam(c->control.group))
         config_fault(&f, CONFIG_PLACE("control", -1, "group", -1), "there is no group '%s'",

@@ -30,17 +30,18 @@ static const char help[] =
     "millrace: a network appliance on kernel bypass\n"
     "\n"
     "  millrace [--config FILE]          run until SIGTERM; SIGHUP reads FILE again\n"
-    "  millrace --check [--config FILE]  say whether FILE is valid, and what this machine lacks for "
-    "it\n"
+    "  millrace --check [FILE]           say whether FILE is valid, and what keeps it from starting "
+    "here\n"
     "  millrace --example                print every key with its default, commented\n"
     "  millrace --version\n"
     "  millrace --help\n"
     "\n"
-    "FILE is " DEFAULT_CONFIG " if not given; --check takes it as an argument too.\n"
+    "FILE is " DEFAULT_CONFIG " if not given. With --check goes --strict: exit with\n"
+    "1 where FILE is valid, but would not start here.\n"
     "\n"
     "Exit codes:\n"
     "  0  stopped when told to; --check: FILE is valid, whatever this machine lacks\n"
-    "  1  could not start; the last lines of the log say why\n"
+    "  1  could not start; the last lines of the log say why; --check --strict: would not\n"
     "  2  wrong command line, or FILE is not valid\n"
     "  3  told to stop, but a worker did not within two seconds\n"
     "\n"
@@ -49,9 +50,10 @@ static const char help[] =
 struct options {
     const char *file;
     bool check;
+    bool strict;
 };
 
-static int check(const char *file)
+static int check(const char *file, bool strict)
 {
     struct config *c = config_load(file, stderr);
     if (!c)
@@ -65,10 +67,10 @@ static int check(const char *file)
     if (n == 0)
         printf("%s: valid, and this machine has what it names\n", file);
     else
-        printf("%s: valid; this machine lacks:\n%s", file, text);
+        printf("%s: valid, but not as this machine is:\n%s", file, text);
     free(text);
     config_free(c);
-    return EXIT_OK;
+    return strict && n > 0 ? EXIT_START : EXIT_OK;
 }
 
 static bool open_log(const struct config *c)
@@ -109,14 +111,19 @@ static int run(const char *file)
 static int parse(int argc, char **argv, struct options *o)
 {
     static const struct option table[] = {
-        {"config", required_argument, NULL, 'c'}, {"check", no_argument, NULL, 'k'},
-        {"example", no_argument, NULL, 'e'},      {"version", no_argument, NULL, 'V'},
-        {"help", no_argument, NULL, 'h'},         {NULL, 0, NULL, 0},
+        {"config", required_argument, NULL, 'c'},
+        {"check", no_argument, NULL, 'k'},
+        {"strict", no_argument, NULL, 's'},
+        {"example", no_argument, NULL, 'e'},
+        {"version", no_argument, NULL, 'V'},
+        {"help", no_argument, NULL, 'h'},
+        {NULL, 0, NULL, 0},
     };
     for (int option; (option = getopt_long(argc, argv, "c:h", table, NULL)) != -1;) {
         switch (option) {
         case 'c': o->file = optarg; break;
         case 'k': o->check = true; break;
+        case 's': o->strict = true; break;
         case 'e': config_print_example(stdout); return EXIT_OK;
         case 'V': puts("millrace " MILLRACE_VERSION); return EXIT_OK;
         case 'h': fputs(help, stdout); return EXIT_OK;
@@ -125,6 +132,10 @@ static int parse(int argc, char **argv, struct options *o)
     }
     if (o->check && optind + 1 == argc)
         o->file = argv[optind++];
+    if (o->strict && !o->check) {
+        fputs("millrace: --strict goes with --check\n", stderr);
+        return EXIT_CONFIG;
+    }
     if (optind < argc) {
         fprintf(stderr, "millrace: '%s' is not expected; millrace --help lists the options\n",
                 argv[optind]);
@@ -151,5 +162,5 @@ int main(int argc, char **argv)
     int code = parse(argc, argv, &o);
     if (code >= 0)
         return code;
-    return o.check ? check(o.file) : run(o.file);
+    return o.check ? check(o.file, o.strict) : run(o.file);
 }

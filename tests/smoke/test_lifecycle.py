@@ -242,7 +242,12 @@ def ends_with_2_for_a_bad_configuration(lab):
 def checks_without_starting(lab):
     good = lab.file("devices:\n  - {name: x, driver: af_packet, interface: nowhere0}\n")
     done = run_millrace(lab, "--check", good)
-    assert done.returncode == 0 and "valid" in done.stdout and "nowhere0" in done.stdout, done
+    assert done.returncode == 0 and "valid" in done.stdout, done
+    assert f"{good}:2: devices[0].interface: there is no interface 'nowhere0'" in done.stdout, done
+    assert run_millrace(lab, "--check", "--strict", good).returncode == 1
+    good = lab.file("devices: [{name: x, driver: ring}]\n")
+    assert run_millrace(lab, "--check", "--strict", good).returncode == 0
+    assert run_millrace(lab, "--strict", "--config", good).returncode == 2
 
 
 def ends_with_1_and_says_what_to_do(lab):
