@@ -142,7 +142,7 @@ void config_free(struct config *c);
 
 /*
  * Does this machine have what the configuration names? Faults as above; returns their number.
- * config_probe_start: only what no start gets past, devices and cores.
+ * config_probe_start: only what no start gets past, devices, cores and memory.
  */
 unsigned config_probe(const struct config *c, const char *file, FILE *errors);
 unsigned config_probe_start(const struct config *c, const char *file, FILE *errors);

@@ -13,6 +13,7 @@
 #include "app/config_fault.h"
 #include "app/config_value.h"
 #include "app/netdev.h"
+#include "app/plan.h"
 
 #define CPUS_ONLINE "/sys/devices/system/cpu/online"
 #define PCI_DEVICES "/sys/bus/pci/devices"
@@ -169,6 +170,11 @@ static void probe_start(const struct config *c, struct config_faults *f)
     for (unsigned i = 0; i < c->n_devices; i++)
         probe_device(&c->device[i], i, f);
     probe_cores(c, f);
+    if (c->memory.megabytes && c->memory.megabytes < plan_megabytes_least(c))
+        config_fault(f, CONFIG_PLACE("memory", -1, "megabytes", -1),
+                     "%u is too little for the packets of these devices and workers, %u; they want "
+                     "%u (0: computed)",
+                     c->memory.megabytes, plan_packets(c), plan_megabytes_wanted(c));
 }
 
 unsigned config_probe_start(const struct config *c, const char *file, FILE *errors)

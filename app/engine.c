@@ -18,52 +18,19 @@
 #include <rte_ring.h>
 
 #include "app/log.h"
+#include "app/plan.h"
 
-#define PAIR_PACKETS  1024u /* on a ring between two workers; a power of two */
-#define PACKETS_MIN   512u  /* DPDK wants a pool to be larger than a core's cache of it */
-#define STACK_PACKETS 8192u /* of one stack: 1,024 waiting, 4 MiB of fragments, a queue to send */
-#define WORKER_CACHE  1024u /* in the pool's caches of one core, and in its bursts */
-#define EAL_MEGABYTES 64u   /* drivers, rings, DPDK's own */
-#define START_MS      5000
-#define STOP_MS       1500
-#define STEP_MS       1
+_Static_assert(PLAN_ROOM == RTE_MBUF_DEFAULT_DATAROOM &&
+                   PLAN_ROOM_MAX == UINT16_MAX - RTE_PKTMBUF_HEADROOM,
+               "the plan knows DPDK's sizes");
+
+#define START_MS 5000
+#define STOP_MS  1500
+#define STEP_MS  1
 
 tick_t engine_now(const struct runtime *rt)
 {
     return clock_tick(&rt->clock, rte_rdtsc());
-}
-
-/* ---- sizes ---- */
-
-static uint32_t plan_packets(const struct config *c)
-{
-    uint64_t n = (uint64_t)c->workers.n * STACK_PACKETS;
-    if (c->memory.packets)
-        return c->memory.packets > PACKETS_MIN ? c->memory.packets : PACKETS_MIN;
-    for (unsigned i = 0; i < c->n_devices; i++) {
-        struct device_plan plan = device_plan(&c->device[i], c->workers.n);
-        n += (uint64_t)plan.n_dpdk * plan.queues * device_queue_packets(&c->device[i]);
-    }
-    n += c->workers.n * WORKER_CACHE;
-    n += (uint64_t)c->workers.n * (c->workers.n - 1) * PAIR_PACKETS;
-    uint32_t power = 1024; /* a pool's ring is a power of two anyway */
-    while (power < n && power < (1u << 24))
-        power *= 2;
-    return power - 1;
-}
-
-static uint32_t plan_megabytes(const struct config *c, uint32_t packets)
-{
-    uint32_t room = RTE_MBUF_DEFAULT_DATAROOM;
-    if (c->memory.megabytes)
-        return c->memory.megabytes;
-    for (unsigned i = 0; i < c->n_devices; i++)
-        if (device_room(&c->device[i]) > room)
-            room = device_room(&c->device[i]);
-    if (room > UINT16_MAX - RTE_PKTMBUF_HEADROOM)
-        room = UINT16_MAX - RTE_PKTMBUF_HEADROOM;
-    uint64_t bytes = mbuf_pool_bytes(packets, (uint16_t)room);
-    return (uint32_t)(bytes >> 20) + EAL_MEGABYTES + 4 * c->n_devices * c->workers.n;
 }
 
 /* ---- devices and pools ---- */
@@ -202,7 +169,7 @@ static struct rte_ring *pair_ring(const char *kind, unsigned from, unsigned to, 
 {
     char name[RTE_RING_NAMESIZE];
     snprintf(name, sizeof(name), "%s_%u_%u", kind, from, to);
-    return rte_ring_create(name, PAIR_PACKETS, numa, RING_F_SP_ENQ | RING_F_SC_DEQ);
+    return rte_ring_create(name, PLAN_PAIR_PACKETS, numa, RING_F_SP_ENQ | RING_F_SC_DEQ);
 }
 
 /* Does worker `from` send on some device by the lane of worker `to`? */
@@ -371,17 +338,31 @@ static bool launch(struct runtime *rt)
     return all_running(rt);
 }
 
+/* Before DPDK starts, whose messages name other causes. */
+static bool fits(const struct runtime *rt)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *faults = open_memstream(&text, &size);
+    if (!faults)
+        return false;
+    unsigned n = config_probe_start(rt->config, rt->file, faults);
+    fclose(faults);
+    for (char *save, *line = text ? strtok_r(text, "\n", &save) : NULL; line;
+         line = strtok_r(NULL, "\n", &save))
+        log_error("%s", line);
+    free(text);
+    return n == 0;
+}
+
 bool engine_start(struct runtime *rt)
 {
     const struct config *c = rt->config;
-    if (c->n_devices == 0) {
-        log_error("%s names no devices, so there is nothing to do; millrace --example shows how",
-                  rt->file);
+    if (!fits(rt))
         return false;
-    }
     rt->pool_packets = plan_packets(c);
     steer_init(&rt->steer, (uint16_t)c->workers.n);
-    rt->eal = eal_start(c, plan_megabytes(c, rt->pool_packets), &rt->memory);
+    rt->eal = eal_start(c, plan_megabytes(c), &rt->memory);
     return rt->eal && open_ports(rt) && create_pools(rt) && start_ports(rt) && create_workers(rt) &&
            launch(rt);
 }

@@ -72,13 +72,6 @@ uint32_t mbuf_object_bytes(uint16_t room)
     return rte_mempool_calc_obj_size(element, 0, NULL);
 }
 
-uint64_t mbuf_pool_bytes(uint32_t n, uint16_t room)
-{
-    uint32_t view = rte_mempool_calc_obj_size(sizeof(struct rte_mbuf) + PRIVATE_BYTES, 0, NULL);
-    /* and a pointer each in the pool's ring, whose length is a power of two */
-    return (uint64_t)n * (mbuf_object_bytes(room) + view + 4 * sizeof(void *));
-}
-
 static void free_memzone(struct rte_mempool_memhdr *h, void *zone)
 {
     (void)h;

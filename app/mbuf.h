@@ -28,9 +28,6 @@ struct mbuf_pool {
     int numa;
 };
 
-/* Bytes of a pool of n packets of `room` bytes and as many views: for sizing. */
-uint64_t mbuf_pool_bytes(uint32_t n, uint16_t room);
-
 /* Bytes of one packet with all its headers, as a device that maps the pool sees it. */
 uint32_t mbuf_object_bytes(uint16_t room);
 

@@ -261,9 +261,10 @@ def ends_with_1_and_says_what_to_do(lab):
         ("devices: [{name: x, driver: af_packet, interface: nowhere0}]\n", "nowhere0"),
         ("devices: [{name: x, driver: af_xdp, interface: nowhere0}]\n", "nowhere0"),
         ("devices: [{name: x, driver: pci, pci: '0000:ff:1f.7'}]\n", "0000:ff:1f.7"),
+        ("devices: [{name: x, driver: ring}]\nworkers: {cores: [0, 999]}\n", ":2: workers.cores[1]"),
         (
             "devices: [{name: x, driver: pcap, rx-file: /nonexistent.pcap}]\n",
-            "can rx-file be read",
+            "cannot read /nonexistent.pcap",
         ),
     ):
         done = run_millrace(lab, "--config", lab.file(text + socket))

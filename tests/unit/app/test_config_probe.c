@@ -107,6 +107,18 @@ START_TEST(misses_cores)
 }
 END_TEST
 
+START_TEST(misses_memory)
+{
+    expect_probe(HERE "devices: [{name: a, driver: ring}]\n"
+                      "memory:\n  packets: 65536\n  megabytes: 175\n",
+                 "f:6: memory.megabytes: 175 is too little for the packets of these devices and "
+                 "workers, 65536; they want 256 (0: computed)\n");
+    expect_probe(HERE "devices: [{name: a, driver: ring}]\n"
+                      "memory:\n  packets: 65536\n  megabytes: 177\n",
+                 "");
+}
+END_TEST
+
 START_TEST(misses_places)
 {
     expect_probe("devices: [{name: a, driver: ring}]\n"
@@ -121,4 +133,4 @@ START_TEST(misses_places)
 END_TEST
 
 UNIT_MAIN("config_probe", document_setup, document_teardown, finds_what_is_there, misses_devices,
-          misses_queues, misses_any_device, misses_cores, misses_places)
+          misses_queues, misses_any_device, misses_cores, misses_memory, misses_places)

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "app/plan.h"
+
+#include <stdio.h>
+
+#include "app/device.h"
+
+#define PACKETS_MIN    512u  /* DPDK wants a pool to be larger than a core's cache of it */
+#define STACK_PACKETS  8192u /* of one stack: 1,024 waiting, 4 MiB of fragments, a queue to send */
+#define WORKER_CACHE   1024u /* in the pool's caches of one core, and in its bursts */
+#define EAL_MEGABYTES  64u   /* drivers, rings, DPDK's own */
+#define PACKET_HEADERS 448u  /* DPDK's of the pool, mbuf, struct pkt, headroom */
+#define VIEW_BYTES     320u  /* the same without headroom and data */
+#define SPREAD_BYTES   192u  /* by which DPDK spreads both over memory channels; pointers to them */
+
+uint32_t plan_packets(const struct config *c)
+{
+    uint64_t n = (uint64_t)c->workers.n * STACK_PACKETS;
+    if (c->memory.packets)
+        return c->memory.packets > PACKETS_MIN ? c->memory.packets : PACKETS_MIN;
+    for (unsigned i = 0; i < c->n_devices; i++) {
+        struct device_plan plan = device_plan(&c->device[i], c->workers.n);
+        n += (uint64_t)plan.n_dpdk * plan.queues * device_queue_packets(&c->device[i]);
+    }
+    n += c->workers.n * WORKER_CACHE;
+    n += (uint64_t)c->workers.n * (c->workers.n - 1) * PLAN_PAIR_PACKETS;
+    uint32_t power = 1024; /* a pool's ring is a power of two anyway */
+    while (power < n && power < (1u << 24))
+        power *= 2;
+    return power - 1;
+}
+
+uint64_t plan_pool_bytes(uint32_t n, uint32_t room)
+{
+    return (uint64_t)n * (PACKET_HEADERS + room + VIEW_BYTES + SPREAD_BYTES);
+}
+
+static uint32_t room_of(const struct config *c)
+{
+    uint32_t room = PLAN_ROOM;
+    for (unsigned i = 0; i < c->n_devices; i++)
+        if (device_room(&c->device[i]) > room)
+            room = device_room(&c->device[i]);
+    return room < PLAN_ROOM_MAX ? room : PLAN_ROOM_MAX;
+}
+
+uint32_t plan_megabytes_wanted(const struct config *c)
+{
+    uint64_t bytes = plan_pool_bytes(plan_packets(c), room_of(c));
+    return (uint32_t)(bytes >> 20) + EAL_MEGABYTES + 4 * c->n_devices * c->workers.n;
+}
+
+uint32_t plan_megabytes(const struct config *c)
+{
+    return c->memory.megabytes ? c->memory.megabytes : plan_megabytes_wanted(c);
+}
+
+/* Of a device that scatters, packets are as small as that. */
+uint32_t plan_megabytes_least(const struct config *c)
+{
+    uint64_t bytes = (uint64_t)plan_packets(c) * (PACKET_HEADERS + PLAN_ROOM + VIEW_BYTES);
+    return (uint32_t)(bytes >> 20) + 1;
+}
+
+char *plan_hugepages_fix(const struct config *c, uint64_t used, char dst[static PLAN_FIX_MAX])
+{
+    snprintf(dst, PLAN_FIX_MAX,
+             "sysctl vm.nr_hugepages=%llu (by NUMA node: drivers-cfg/hugepages.sh)",
+             (unsigned long long)(used + (plan_megabytes(c) + 1) / 2));
+    return dst;
+}
