@@ -250,8 +250,8 @@ static bool read_word(const struct config_key *k, void *base, const char *text,
                       struct config_why *why)
 {
     char quoted[CONFIG_QUOTE_MAX];
-    if (!is_word(k, text))
-        return refuse(why, "'%s' is not 1 to %" PRIu64 " of a-z 0-9 _ . -",
+    if (!is_word(k, text) || text[0] == '.') /* it becomes a directory's name */
+        return refuse(why, "'%s' is not 1 to %" PRIu64 " of a-z 0-9 _ . -, the first no dot",
                       config_quote(text, quoted), k->max);
     return keep(k, base, text, why);
 }

@@ -196,41 +196,72 @@ static bool hugetlbfs_clear(const char *prefix, bool ours)
     return found;
 }
 
-/* Chooses, and says in one line what and why. False: the configuration insists on what is not. */
+/* What ordinary pages there are, in megabytes. */
+static uint64_t memory_available_mb(void)
+{
+    char line[128];
+    unsigned long long kb = 0;
+    FILE *f = fopen("/proc/meminfo", "re");
+    while (f && fgets(line, sizeof(line), f) && sscanf(line, "MemAvailable: %llu kB", &kb) != 1)
+        continue;
+    if (f)
+        fclose(f);
+    return f ? kb >> 10 : UINT64_MAX;
+}
+
+/* DPDK takes it all at once, and where there is not enough the kernel kills whom it likes. */
+static bool choose_ordinary(const char *why, uint32_t megabytes, enum eal_memory *memory)
+{
+    uint64_t available_mb = memory_available_mb();
+    *memory = EAL_NO_HUGE;
+    if (megabytes > available_mb) {
+        log_error("memory: %u MiB are wanted, and this machine has %llu MiB left; lower "
+                  "memory.packets, or the number of workers or queues",
+                  megabytes, (unsigned long long)available_mb);
+        return false;
+    }
+    log_notice("memory: %u MiB without hugepages, %s", megabytes, why);
+    return true;
+}
+
+static void say_hugepages(bool mounted, uint64_t free_mb, uint32_t megabytes)
+{
+    if (mounted)
+        log_notice("memory: hugepages, %llu MiB free of which %u MiB are wanted",
+                   (unsigned long long)free_mb, megabytes);
+    else
+        log_notice("memory: hugepages, without a mount (no hugetlbfs that we may write to, so "
+                   "dpdk-dumpcap cannot join; for that: mkdir -p /dev/hugepages && mount -t "
+                   "hugetlbfs -o uid=%u none /dev/hugepages)",
+                   (unsigned)geteuid());
+}
+
+/* Chooses, and says in one line what and why. False: the configuration wants what is not there. */
 static bool memory_choose(const struct config *c, uint32_t megabytes, enum eal_memory *memory)
 {
+    char why[256];
     bool mounted = hugetlbfs_clear(c->memory.file_prefix, false);
     uint64_t free_mb = hugepages_free_mb();
+    unsigned pages = (megabytes + 1) / 2;
 
-    if (c->memory.hugepages == CONFIG_HUGEPAGES_OFF) {
-        *memory = EAL_NO_HUGE;
-        log_notice("memory: %u MiB without hugepages, as memory.hugepages says", megabytes);
-        return true;
-    }
+    if (c->memory.hugepages == CONFIG_HUGEPAGES_OFF)
+        return choose_ordinary("as memory.hugepages says", megabytes, memory);
     if (free_mb >= megabytes) {
         *memory = mounted ? EAL_HUGEPAGES : EAL_IN_MEMORY;
-        if (mounted)
-            log_notice("memory: hugepages, %llu MiB free of which %u MiB are wanted",
-                       (unsigned long long)free_mb, megabytes);
-        else
-            log_notice("memory: hugepages, without a mount (no writable hugetlbfs, so dpdk-dumpcap "
-                       "cannot join; for that: mkdir -p /dev/hugepages && mount -t hugetlbfs none "
-                       "/dev/hugepages)");
+        say_hugepages(mounted, free_mb, megabytes);
         return true;
     }
-    unsigned pages = (megabytes + 1) / 2;
     if (c->memory.hugepages == CONFIG_HUGEPAGES_ON) {
         log_error("memory.hugepages is on, but %llu MiB are free and %u MiB are wanted; type: echo "
                   "%u > /sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages",
                   (unsigned long long)free_mb, megabytes, pages);
         return false;
     }
-    *memory = EAL_NO_HUGE;
-    log_notice(
-        "memory: %u MiB without hugepages, for %llu MiB of those are free; faster with: echo "
-        "%u > /sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages",
-        megabytes, (unsigned long long)free_mb, pages);
-    return true;
+    snprintf(why, sizeof(why),
+             "for %llu MiB of those are free; faster with: echo %u > "
+             "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages",
+             (unsigned long long)free_mb, pages);
+    return choose_ordinary(why, megabytes, memory);
 }
 
 /* ---- arguments ---- */

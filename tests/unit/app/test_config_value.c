@@ -145,6 +145,7 @@ START_TEST(names_and_paths)
     expect("devices", "name", "a/b", NULL);
     expect("memory", "file-prefix", "mill.1", "mill.1");
     expect("memory", "file-prefix", "../x", NULL);
+    expect("memory", "file-prefix", "..", NULL);
     expect("devices", "interface", "enp3s0f0np0", "enp3s0f0np0");
     expect("devices", "interface", "eth0@x", "eth0@x");
     expect("devices", "interface", "a23456789012345", "a23456789012345");
