@@ -309,9 +309,10 @@ static void check_capabilities(struct doctor *d, uint32_t drivers)
             snprintf(missing + used, sizeof(missing) - used, " %s", known[i].name);
     }
     if (*missing)
-        doctor_add(d, DOCTOR_WARN, "rights",
-                   "start as root, or by drivers-cfg/millrace.service, which grants them",
-                   "this user lacks%s", missing);
+        doctor_add(
+            d, DOCTOR_WARN, "rights",
+            "start as root, or by drivers-cfg/millrace.service, which says how to grant them",
+            "this user lacks%s", missing);
     else
         doctor_add(d, DOCTOR_OK, "rights", NULL, "this user has what the devices need");
 }
