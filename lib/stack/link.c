@@ -11,11 +11,26 @@ struct pkt *stack_alloc(struct stack *s)
     return p;
 }
 
-/* A device that takes single views only gets a copy of a chain. NULL, counted, where that fails. */
-static struct pkt *flatten(struct stack *s, struct pkt *p)
+/* Devices bound the segments of a packet; Intel's to 8, and they stop a queue that is given more.
+ */
+#define VIEWS_MAX 8
+
+/* Did p come in many small fragments? Then copies of it are fewer. */
+static bool is_shredded(const struct stack *s, const struct pkt *p)
+{
+    uint32_t most = p->total / s->env.pool->room + 2;
+    uint32_t n = 0;
+    for (const struct pkt *v = p; v; v = v->next)
+        n++;
+    return n > VIEWS_MAX && n > most;
+}
+
+/* A copy of the chain p in as few views as hold it. NULL, counted, where that fails, or is not the
+ * one view that the device takes. */
+static struct pkt *flatten(struct stack *s, struct pkt *p, bool single)
 {
     struct pkt *flat = pkt_copy(s->env.pool, p);
-    if (flat && flat->next) {
+    if (flat && flat->next && single) {
         /* Longer than a packet of the pool: the device could not have sent it either. */
         pkt_free(flat);
         stack_drop(s, p, DROP_TOO_BIG);
@@ -30,8 +45,9 @@ static struct pkt *flatten(struct stack *s, struct pkt *p)
 static void enqueue(struct iface *i, struct pkt *p)
 {
     struct stack *s = i->stack;
-    if (p->next && !(i->cfg.offload & IFACE_TX_MULTI_SEGS)) {
-        p = flatten(s, p);
+    bool single = !(i->cfg.offload & IFACE_TX_MULTI_SEGS);
+    if (p->next && (single || is_shredded(s, p))) {
+        p = flatten(s, p, single);
         if (!p)
             return;
     }

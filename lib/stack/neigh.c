@@ -49,7 +49,7 @@ struct neigh_cache {
     struct list proven;   /* has answered us, or is a gateway: makes room last */
     struct list unproven; /* everything else */
     struct list waiting;  /* with packets that wait, first asked for first */
-    uint32_t n_waiting;   /* those packets */
+    uint32_t n_waiting;   /* buffers of those packets */
     uint32_t n_unproven;
     uint32_t count;
 };
@@ -57,6 +57,32 @@ struct neigh_cache {
 static bool is_proven(const struct neigh *n)
 {
     return n->router || n->confirmed != TICK_NEVER;
+}
+
+static struct pkt **slot(const struct neigh *n, uint32_t i)
+{
+    const struct neigh_cache *c = n->cache;
+    uint32_t at = n->head + i;
+    if (at >= c->args.queue)
+        at -= c->args.queue;
+    return &c->slots[(size_t)(n - c->entry) * c->args.queue + at];
+}
+
+/* What p keeps from the pool. A short packet put together from fragments may be many. */
+static uint32_t buffers(const struct pkt *p)
+{
+    uint32_t n = 0;
+    for (; p; p = p->next)
+        n++;
+    return n;
+}
+
+static uint32_t queued_buffers(const struct neigh *n)
+{
+    uint32_t sum = 0;
+    for (uint32_t i = 0; i < n->queued; i++)
+        sum += buffers(*slot(n, i));
+    return sum;
 }
 
 /* An entry's state and its queue agree. */
@@ -81,7 +107,7 @@ static bool cache_ok(const struct neigh_cache *c)
                 return false;
             count++;
             unproven += !is_proven(n);
-            waiting += n->queued;
+            waiting += queued_buffers(n);
         }
     return count == c->count && unproven == c->n_unproven && count <= c->args.max &&
            waiting == c->n_waiting && waiting <= c->args.waiting;
@@ -113,22 +139,13 @@ static struct neigh *find(struct neigh_cache *c, uint16_t iface, const struct ip
     return NULL;
 }
 
-static struct pkt **slot(const struct neigh *n, uint32_t i)
-{
-    const struct neigh_cache *c = n->cache;
-    uint32_t at = n->head + i;
-    if (at >= c->args.queue)
-        at -= c->args.queue;
-    return &c->slots[(size_t)(n - c->entry) * c->args.queue + at];
-}
-
 static struct pkt *queue_pop(struct neigh *n)
 {
     assert(n->queued > 0 && "popped from a queue that holds packets");
     struct pkt *p = *slot(n, 0);
     n->head = n->head + 1 == n->cache->args.queue ? 0 : n->head + 1;
     n->queued--;
-    n->cache->n_waiting--;
+    n->cache->n_waiting -= buffers(p);
     if (n->queued == 0)
         list_remove(&n->wait);
     return p;
@@ -152,14 +169,20 @@ static void queue_pop_oldest(struct neigh *n)
 static void queue_push(struct neigh *n, struct pkt *p)
 {
     struct neigh_cache *c = n->cache;
+    uint32_t more = buffers(p);
+    if (more > c->args.waiting) {
+        counter_drop(c->args.counters, DROP_NEIGH_QUEUE_FULL);
+        pkt_free(p);
+        return;
+    }
     if (n->queued == c->args.queue)
         queue_pop_oldest(n);
-    else if (c->n_waiting == c->args.waiting)
+    while (c->n_waiting > c->args.waiting - more)
         queue_pop_oldest(container_of(list_first(&c->waiting), struct neigh, wait));
     *slot(n, n->queued) = p;
     if (n->queued++ == 0)
         list_push_back(&c->waiting, &n->wait);
-    c->n_waiting++;
+    c->n_waiting += more;
 }
 
 /* Puts the entry where it belongs by age: as the most recently used. */

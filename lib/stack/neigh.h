@@ -9,8 +9,9 @@
  *
  * Bounds: entries (the least recently used unconfirmed one makes room first, so that asking for
  * addresses that do not exist cannot push out neighbours that answered, RFC 6583; configured
- * gateways stay), packets waiting for one entry (the oldest makes room) and for all of them (the
- * oldest of whoever is asked for longest makes room), which keeps a flood from the packet pool.
+ * gateways stay), packets waiting for one entry (the oldest makes room) and buffers of those that
+ * wait for any (the oldest packet of whoever is asked for longest makes room), which keeps a flood
+ * from the packet pool.
  *
  * Timers, one for each entry:
  *   INCOMPLETE  retransmit the solicitation each second, three in all; then FAILED
@@ -48,7 +49,7 @@ struct neigh_args {
     uint64_t seed;
     uint32_t max;     /* entries */
     uint32_t queue;   /* packets waiting for one, up to NEIGH_QUEUE_MAX */
-    uint32_t waiting; /* packets waiting for all of them, >= queue */
+    uint32_t waiting; /* buffers of what waits for all of them, >= queue */
     /* Ask for addr: by multicast or broadcast where to is NULL, else to this address. Must not call
      * back. */
     void (*solicit)(void *ctx, uint16_t iface, const struct ip_addr *addr,

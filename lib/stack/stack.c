@@ -7,7 +7,7 @@
 #include "stack/internal.h"
 #include "wire/ipv4.h"
 
-#define NEIGH_WAITING 1024 /* packets that wait for all neighbours together */
+#define NEIGH_WAITING 1024 /* buffers of what waits for all neighbours together */
 
 static const struct stack_limits default_limits = {
     .neighbours = 4096,

@@ -121,6 +121,10 @@ START_TEST(a_device_that_takes_no_chains_gets_one_view)
     ck_assert_int_eq(said()->icmp.type, ICMP_ECHO_REPLY);
     ck_assert_uint_gt(host.views, 1);
     no_drops();
+    hear_on(0, 64, 0, 0); /* more than a device takes */
+    ck_assert_int_eq(said()->icmp.type, ICMP_ECHO_REPLY);
+    ck_assert_uint_eq(host.views, 1);
+    no_drops();
 }
 END_TEST
 

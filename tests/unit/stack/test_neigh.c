@@ -337,6 +337,43 @@ START_TEST(what_waits_for_all_is_bounded)
 }
 END_TEST
 
+static void send_chain(unsigned n, unsigned views)
+{
+    struct ip_addr a = addr(n);
+    struct pkt *p = heap_pkt(&pool, "packet", 6, 0);
+    for (unsigned i = 1; i < views; i++)
+        pkt_append(p, heap_pkt(&pool, "more", 4, 0));
+    p->user = ++serial;
+    neigh_send(cache, 0, &a, p, now);
+}
+
+/* A short packet that came in many fragments holds many buffers. */
+START_TEST(what_waits_is_counted_in_buffers)
+{
+    struct ctl_neighbour r;
+    send_chain(1, WAITING);
+    ck_assert_uint_eq(pool.held, WAITING);
+    send_chain(2, WAITING - 1);
+    ck_assert_uint_eq(dropped(DROP_NEIGH_QUEUE_FULL), 1);
+    ck_assert_uint_eq(pool.held, WAITING - 1);
+    send(2);
+    ck_assert(row(2, &r) && r.queued == 2);
+    send_chain(3, 2);
+    ck_assert_uint_eq(dropped(DROP_NEIGH_QUEUE_FULL), 2);
+    ck_assert(row(2, &r) && r.queued == 1);
+    send_chain(2, WAITING); /* all of its own, and then all others' */
+    ck_assert_uint_eq(dropped(DROP_NEIGH_QUEUE_FULL), 4);
+    ck_assert(row(2, &r) && r.queued == 1);
+    ck_assert(row(3, &r) && r.queued == 0);
+    send_chain(3, WAITING + 1);
+    ck_assert_uint_eq(dropped(DROP_NEIGH_QUEUE_FULL), 5);
+    ck_assert_uint_eq(pool.held, WAITING);
+    learn(2, &MAC_A, true, true, false);
+    expect_sent(1);
+    ck_assert_uint_eq(pool.held, 0);
+}
+END_TEST
+
 START_TEST(a_queue_of_one)
 {
     neigh_destroy(cache);
@@ -742,7 +779,7 @@ END_TEST
 
 UNIT_MAIN("neigh", setup, teardown, an_unknown_neighbour_is_asked_for_three_times,
           a_failed_one_is_left_alone_for_a_second, packets_wait_in_order_and_the_oldest_makes_room,
-          what_waits_for_all_is_bounded, a_queue_of_one,
+          what_waits_for_all_is_bounded, what_waits_is_counted_in_buffers, a_queue_of_one,
           reachable_lasts_half_to_one_and_a_half_of_thirty_seconds,
           stale_has_no_timer_and_use_makes_it_delay, a_probe_is_unicast_and_sent_three_times,
           an_answer_to_a_probe_proves_reachability, progress_of_an_upper_layer_is_proof,
