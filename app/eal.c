@@ -23,6 +23,7 @@
 #include <rte_pdump.h>
 
 #include "app/log.h"
+#include "app/plan.h"
 
 #define ARGS_MAX       128
 #define ARG_BYTES      1024
@@ -144,10 +145,14 @@ static uint64_t hugepages_free_mb(void)
     for (struct dirent *e; d && (e = readdir(d));) {
         unsigned long long size;
         char path[sizeof(HUGEPAGES_ROOT) + sizeof(e->d_name) + 32];
+        char taken[sizeof(path)];
         if (sscanf(e->d_name, "hugepages-%llukB", &size) != 1)
             continue;
         snprintf(path, sizeof(path), HUGEPAGES_ROOT "/%s/free_hugepages", e->d_name);
-        kb += size * read_number(path);
+        snprintf(taken, sizeof(taken), HUGEPAGES_ROOT "/%s/resv_hugepages", e->d_name);
+        uint64_t n = read_number(path);
+        uint64_t promised = read_number(taken); /* to mappings that have not touched them yet */
+        kb += size * (n > promised ? n - promised : 0);
     }
     if (d)
         closedir(d);
@@ -236,14 +241,23 @@ static void say_hugepages(bool mounted, uint64_t free_mb, uint32_t megabytes)
                    (unsigned)geteuid());
 }
 
-/* Chooses, and says in one line what and why. False: the configuration wants what is not there. */
-static bool memory_choose(const struct config *c, uint32_t megabytes, enum eal_memory *memory)
+/* Of 2 MiB, others'. */
+static uint64_t hugepages_used(void)
 {
-    char why[256];
+    return read_number(HUGEPAGES_ROOT "/hugepages-2048kB/nr_hugepages") -
+           read_number(HUGEPAGES_ROOT "/hugepages-2048kB/free_hugepages");
+}
+
+/* Chooses, and says in one line what and why. False: the configuration wants what is not there. */
+static bool memory_choose(const struct config *c, bool no_hugepages, enum eal_memory *memory)
+{
+    char why[256], fix[PLAN_FIX_MAX];
+    uint32_t megabytes = plan_megabytes(c);
     bool mounted = hugetlbfs_clear(c->memory.file_prefix, false);
     uint64_t free_mb = hugepages_free_mb();
-    unsigned pages = (megabytes + 1) / 2;
 
+    if (no_hugepages)
+        return choose_ordinary("as --no-hugepages says", megabytes, memory);
     if (c->memory.hugepages == CONFIG_HUGEPAGES_OFF)
         return choose_ordinary("as memory.hugepages says", megabytes, memory);
     if (free_mb >= megabytes) {
@@ -251,16 +265,14 @@ static bool memory_choose(const struct config *c, uint32_t megabytes, enum eal_m
         say_hugepages(mounted, free_mb, megabytes);
         return true;
     }
+    plan_hugepages_fix(c, hugepages_used(), fix);
     if (c->memory.hugepages == CONFIG_HUGEPAGES_ON) {
-        log_error("memory.hugepages is on, but %llu MiB are free and %u MiB are wanted; type: echo "
-                  "%u > /sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages",
-                  (unsigned long long)free_mb, megabytes, pages);
+        log_error("memory.hugepages is on, but %llu MiB are free and %u MiB are wanted; type: %s",
+                  (unsigned long long)free_mb, megabytes, fix);
         return false;
     }
-    snprintf(why, sizeof(why),
-             "for %llu MiB of those are free; faster with: echo %u > "
-             "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages",
-             (unsigned long long)free_mb, pages);
+    snprintf(why, sizeof(why), "for %llu MiB of those are free; faster with: %s",
+             (unsigned long long)free_mb, fix);
     return choose_ordinary(why, megabytes, memory);
 }
 
@@ -337,9 +349,9 @@ static void add_devices(struct args *a, const struct config *c)
         arg_add(a, "--no-pci");
 }
 
-static void add_memory(struct args *a, const struct config *c, uint32_t megabytes,
-                       enum eal_memory memory)
+static void add_memory(struct args *a, const struct config *c, enum eal_memory memory)
 {
+    uint32_t megabytes = plan_megabytes(c);
     arg_add(a, "--file-prefix=%s", c->memory.file_prefix);
     if (memory == EAL_IN_MEMORY)
         arg_add(a, "--in-memory");
@@ -418,16 +430,43 @@ static void explain_failure(const struct config *c, const struct args *a)
     line[0] = '\0';
     for (int i = 1; i < a->n && n < sizeof(line); i++)
         n += (size_t)snprintf(line + n, sizeof(line) - n, " %s", a->arg[i]);
-    if (!taken(c, rte_eal_get_runtime_dir()))
+    if (taken(c, rte_eal_get_runtime_dir()))
+        return;
+    if (rte_errno == EINVAL && c->memory.eal_args)
+        log_error("DPDK does not take memory.eal-args: '%s'", c->memory.eal_args);
+    else
         log_error("DPDK did not start: %s; its arguments were:%s; millracectl doctor says what "
                   "this machine lacks",
                   rte_errno ? rte_strerror(rte_errno) : "it gives no reason", line);
 }
 
-bool eal_start(const struct config *c, uint32_t megabytes, enum eal_memory *memory)
+/* Where DPDK does not know an argument it prints pages about all that it does. */
+static int init_quietly(struct args *a)
 {
-    if (taken_beforehand(c) || !memory_choose(c, megabytes, memory))
-        return false;
+    fflush(stdout);
+    int out = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    if (out >= 0 && null >= 0)
+        dup2(null, STDOUT_FILENO);
+    opterr = 0;
+    int ret = rte_eal_init(a->n, a->arg);
+    fflush(stdout);
+    if (out >= 0)
+        dup2(out, STDOUT_FILENO);
+    close(null);
+    close(out);
+    return ret;
+}
+
+bool eal_may_go_without(const struct config *c, enum eal_memory memory)
+{
+    return memory != EAL_NO_HUGE && c->memory.hugepages == CONFIG_HUGEPAGES_AUTO;
+}
+
+enum eal_outcome eal_start(const struct config *c, bool no_hugepages, enum eal_memory *memory)
+{
+    if (taken_beforehand(c) || !memory_choose(c, no_hugepages, memory))
+        return EAL_REFUSED;
 
     /* DPDK permutes the array and keeps pointers to the text for the process's life. */
     static struct args args;
@@ -435,24 +474,26 @@ bool eal_start(const struct config *c, uint32_t megabytes, enum eal_memory *memo
     arg_add(a, "millrace");
     add_lcores(a, c);
     add_devices(a, c);
-    add_memory(a, c, megabytes, *memory);
+    add_memory(a, c, *memory);
     /* Otherwise it warns of a socket of an old kind, which nobody misses. */
     arg_add(a, "--log-level=lib.telemetry:error");
     if (c->memory.eal_args)
         add_split(a, c->memory.eal_args);
     if (a->full) {
         log_error("memory.eal-args is too long");
-        return false;
+        return EAL_REFUSED;
     }
     log_attach(c->log.level);
-    if (rte_eal_init(a->n, a->arg) < 0) {
+    if (init_quietly(a) < 0) {
+        if (rte_errno == ENOMEM && eal_may_go_without(c, *memory))
+            return EAL_HUGEPAGES_GONE;
         explain_failure(c, a);
-        return false;
+        return EAL_REFUSED;
     }
     xdp_log_attach();
     if (*memory == EAL_HUGEPAGES && rte_pdump_init() < 0) /* without files nobody can join */
         log_warning("dpdk-dumpcap cannot capture here: %s", rte_strerror(rte_errno));
-    return true;
+    return EAL_UP;
 }
 
 void eal_stop(const struct config *c, enum eal_memory memory)

@@ -21,11 +21,17 @@ enum eal_memory {
 
 const char *eal_memory_name(enum eal_memory m);
 
-/*
- * Starts DPDK. megabytes is what the appliance will ask of it. False: lines in the log have said
- * why and what to do.
- */
-bool eal_start(const struct config *c, uint32_t megabytes, enum eal_memory *memory);
+enum eal_outcome {
+    EAL_UP,
+    EAL_REFUSED,        /* lines in the log have said why and what to do */
+    EAL_HUGEPAGES_GONE, /* it goes without them, but in a new process: DPDK starts once in each */
+};
+
+/* Starts DPDK. no_hugepages: whatever the configuration says. */
+enum eal_outcome eal_start(const struct config *c, bool no_hugepages, enum eal_memory *memory);
+
+/* Whether what is short of hugepages may do without. */
+bool eal_may_go_without(const struct config *c, enum eal_memory memory);
 
 /* Sends DPDK's messages of and above the configured level to our log: warnings at least. */
 void eal_log(enum config_log_level level);

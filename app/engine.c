@@ -121,9 +121,11 @@ static bool create_pools(struct runtime *rt)
             continue;
         if (rt->n_pools == ENGINE_POOLS_MAX ||
             !mbuf_pool_create(&rt->pool[rt->n_pools], numa, rt->pool_packets, room, packed)) {
-            log_error("no memory for %u packets of %u bytes on NUMA node %d: %s; lower "
-                      "memory.packets or reserve more hugepages",
-                      rt->pool_packets, room, numa, rte_strerror(rte_errno));
+            rt->hugepages_gone = rte_errno == ENOMEM && eal_may_go_without(rt->config, rt->memory);
+            if (!rt->hugepages_gone)
+                log_error("no memory for %u packets of %u bytes on NUMA node %d: %s; lower "
+                          "memory.packets, or raise memory.megabytes or the number of hugepages",
+                          rt->pool_packets, room, numa, rte_strerror(rte_errno));
             return false;
         }
         rt->n_pools++;
@@ -362,7 +364,9 @@ bool engine_start(struct runtime *rt)
         return false;
     rt->pool_packets = plan_packets(c);
     steer_init(&rt->steer, (uint16_t)c->workers.n);
-    rt->eal = eal_start(c, plan_megabytes(c), &rt->memory);
+    enum eal_outcome eal = eal_start(c, rt->no_hugepages, &rt->memory);
+    rt->eal = eal == EAL_UP;
+    rt->hugepages_gone = eal == EAL_HUGEPAGES_GONE;
     return rt->eal && open_ports(rt) && create_pools(rt) && start_ports(rt) && create_workers(rt) &&
            launch(rt);
 }

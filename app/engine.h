@@ -45,13 +45,16 @@ struct runtime {
 
     struct capture capture;
     _Atomic bool stop;
-    bool eal;      /* DPDK is up */
-    bool launched; /* workers were */
+    bool no_hugepages;   /* from the command line */
+    bool hugepages_gone; /* the start failed, but one with no_hugepages may not */
+    bool eal;            /* DPDK is up */
+    bool launched;       /* workers were */
 };
 
 /*
- * Puts everything together and starts the workers. rt is zeroed but for file and config, which are
- * the caller's. False: the log has said why; engine_stop is due in either case.
+ * Puts everything together and starts the workers. rt is zeroed but for file, config and
+ * no_hugepages, which are the caller's. False: the log has said why; engine_stop is due in either
+ * case.
  */
 bool engine_start(struct runtime *rt);
 

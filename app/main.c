@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,6 +31,7 @@ static const char help[] =
     "millrace: a network appliance on kernel bypass\n"
     "\n"
     "  millrace [--config FILE]          run until SIGTERM; SIGHUP reads FILE again\n"
+    "                                    --no-hugepages: whatever memory.hugepages says\n"
     "  millrace --check [FILE]           say whether FILE is valid, and what keeps it from starting "
     "here\n"
     "  millrace --example                print every key with its default, commented\n"
@@ -51,6 +53,7 @@ struct options {
     const char *file;
     bool check;
     bool strict;
+    bool no_hugepages;
 };
 
 static int check(const char *file, bool strict)
@@ -81,14 +84,30 @@ static bool open_log(const struct config *c)
     return false;
 }
 
-static int run(const char *file)
+/* DPDK cannot start twice in one process. */
+static int run_without_hugepages(const char *file)
+{
+    char path[PATH_MAX];
+    ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
+    log_warning("memory: hugepages were free, but cannot be had; starting again without");
+    log_close();
+    close_range(STDERR_FILENO + 1, ~0u, CLOSE_RANGE_CLOEXEC); /* DPDK has threads that use them */
+    if (n > 0) {
+        path[n] = '\0';
+        execl(path, "millrace", "--no-hugepages", "--config", file, (char *)NULL);
+    }
+    log_error("%s: %s", n > 0 ? path : "/proc/self/exe", strerror(errno));
+    return EXIT_START;
+}
+
+static int run(const char *file, bool no_hugepages)
 {
     if (!control_block_signals()) /* first, for a reload may be asked for at any time */
         return EXIT_START;
     struct config *c = config_load(file, stderr);
     if (!c)
         return EXIT_CONFIG;
-    struct runtime rt = {.file = file, .config = c};
+    struct runtime rt = {.file = file, .config = c, .no_hugepages = no_hugepages};
     struct http *http = NULL;
     int code = EXIT_START;
     /* The socket first: DPDK takes a while, and a second appliance has to notice before that. */
@@ -103,6 +122,8 @@ static int run(const char *file)
     if (code == EXIT_OK)
         log_notice("stopped");
     config_free(rt.config);
+    if (rt.hugepages_gone)
+        return run_without_hugepages(file);
     log_close();
     return code;
 }
@@ -111,19 +132,17 @@ static int run(const char *file)
 static int parse(int argc, char **argv, struct options *o)
 {
     static const struct option table[] = {
-        {"config", required_argument, NULL, 'c'},
-        {"check", no_argument, NULL, 'k'},
-        {"strict", no_argument, NULL, 's'},
-        {"example", no_argument, NULL, 'e'},
-        {"version", no_argument, NULL, 'V'},
-        {"help", no_argument, NULL, 'h'},
-        {NULL, 0, NULL, 0},
+        {"config", required_argument, NULL, 'c'}, {"check", no_argument, NULL, 'k'},
+        {"strict", no_argument, NULL, 's'},       {"no-hugepages", no_argument, NULL, 'n'},
+        {"example", no_argument, NULL, 'e'},      {"version", no_argument, NULL, 'V'},
+        {"help", no_argument, NULL, 'h'},         {NULL, 0, NULL, 0},
     };
     for (int option; (option = getopt_long(argc, argv, "c:h", table, NULL)) != -1;) {
         switch (option) {
         case 'c': o->file = optarg; break;
         case 'k': o->check = true; break;
         case 's': o->strict = true; break;
+        case 'n': o->no_hugepages = true; break;
         case 'e': config_print_example(stdout); return EXIT_OK;
         case 'V': puts("millrace " MILLRACE_VERSION); return EXIT_OK;
         case 'h': fputs(help, stdout); return EXIT_OK;
@@ -162,5 +181,5 @@ int main(int argc, char **argv)
     int code = parse(argc, argv, &o);
     if (code >= 0)
         return code;
-    return o.check ? check(o.file, o.strict) : run(o.file);
+    return o.check ? check(o.file, o.strict) : run(o.file, o.no_hugepages);
 }

@@ -46,9 +46,13 @@ static const char *hint(const struct config_device *d)
 /* error: negative. */
 static bool fault(const struct port *p, const struct config_device *d, const char *what, int error)
 {
-    log_error("device %s (%s): %s: %s; %s%s", p->name, config_driver_name(d->driver), what,
-              rte_strerror(-error), hint(d),
-              d->args && d->args[0] ? "; or the driver does not know some of its args" : "");
+    const char *driver = config_driver_name(d->driver);
+    const char *why = rte_strerror(-error);
+    if (d->args && d->args[0])
+        log_error("device %s (%s): %s: %s; are its args right, '%s'? If so, %s", p->name, driver,
+                  what, why, d->args, hint(d));
+    else
+        log_error("device %s (%s): %s: %s; %s", p->name, driver, what, why, hint(d));
     return false;
 }
 
