@@ -14,12 +14,14 @@ import tap
 from appliance import Appliance
 from frames import IPV4, echo
 from lab import Lab, Pair
-from machine import poll
+from machine import Missing, poll
 
 V4 = "10.77.0.1"
 DRIVERS = ("af_xdp", "af_packet", "tap")
 STOP_SECONDS = 2
 FRAMES = 64  # of a flood, built once
+NR_HUGEPAGES = "/proc/sys/vm/nr_hugepages"
+HUGEPAGES = 128  # of 2 MiB
 
 
 def answers(pair, address=V4):
@@ -209,7 +211,7 @@ def refuses_a_second_on_its_interface(pair):
     answers(pair)
 
 
-# ---- what cannot start ----
+# ---- what cannot start, and what can do without ----
 
 
 class Host(Lab):
@@ -261,7 +263,7 @@ def ends_with_1_and_says_what_to_do(lab):
         ("devices: [{name: x, driver: af_packet, interface: nowhere0}]\n", "nowhere0"),
         ("devices: [{name: x, driver: af_xdp, interface: nowhere0}]\n", "nowhere0"),
         ("devices: [{name: x, driver: pci, pci: '0000:ff:1f.7'}]\n", "0000:ff:1f.7"),
-        ("devices: [{name: x, driver: ring}]\nworkers: {cores: [0, 999]}\n", ":2: workers.cores[1]"),
+        ("devices: [{name: x, driver: ring}]\nworkers: {cores: [999]}\n", ":2: workers.cores[0]"),
         (
             "devices: [{name: x, driver: pcap, rx-file: /nonexistent.pcap}]\n",
             "cannot read /nonexistent.pcap",
@@ -269,6 +271,35 @@ def ends_with_1_and_says_what_to_do(lab):
     ):
         done = run_millrace(lab, "--config", lab.file(text + socket))
         assert done.returncode == 1 and said in done.stderr, (text, done)
+
+
+def reserve_hugepages(n):
+    with open(NR_HUGEPAGES, "w", encoding="ascii") as file:
+        file.write(str(n))
+
+
+def goes_on_without_hugepages_that_are_gone(lab):
+    """Pages are free, but their mount gives no more than a few of them."""
+    with open(NR_HUGEPAGES, encoding="ascii") as file:
+        before = int(file.read())
+    lab.stack.callback(reserve_hugepages, before)
+    reserve_hugepages(before + HUGEPAGES)
+    with open(NR_HUGEPAGES, encoding="ascii") as file:
+        if int(file.read()) < before + HUGEPAGES:
+            raise Missing("this machine has no hugepages to give")
+    text = (
+        f"devices: [{{name: x, driver: ring}}]\ncontrol: {{socket: {lab.directory}/h.sock}}\n"
+        f"memory: {{file-prefix: {machine.RUN}-h}}\n"
+    )
+    lab.stack.callback(subprocess.run, ["rm", "-rf", f"{machine.DPDK}/{machine.RUN}-h"], check=True)
+    script = (
+        "for m in $(awk '$3 == \"hugetlbfs\" { print $2 }' /proc/mounts); do umount $m; done; "
+        f"mkdir {lab.directory}/huge; mount -t hugetlbfs -o size=8M none {lab.directory}/huge; "
+        f"exec timeout -s INT 2 {machine.MILLRACE} --config {lab.file(text)}"
+    )
+    done = lab.host.run("unshare", "-m", "sh", "-c", script, check=False)
+    assert "starting again without" in done.stderr, done
+    assert done.stderr.splitlines()[-1].endswith("stopped"), done
 
 
 def prints_an_example_that_is_valid(lab):
@@ -308,6 +339,7 @@ if __name__ == "__main__":
             ends_with_2_for_a_bad_configuration,
             checks_without_starting,
             ends_with_1_and_says_what_to_do,
+            goes_on_without_hugepages_that_are_gone,
             prints_an_example_that_is_valid,
         ),
     )
