@@ -303,7 +303,9 @@ START_TEST(the_doctor_sees_an_appliance_that_runs)
     snprintf(file, sizeof(file), "%s/c.yaml", dir);
     FILE *f = fopen(file, "w");
     ck_assert_ptr_nonnull(f);
-    fprintf(f, "memory: {hugepages: off}\ncapture: {directory: /tmp}\ncontrol: {socket: %s}\n",
+    fprintf(f,
+            "devices: [{name: n, driver: 'null'}]\nmemory: {hugepages: off}\n"
+            "capture: {directory: /tmp}\ncontrol: {socket: %s}\n",
             path);
     fclose(f);
     ctl(0, "doctor --config %s", file);
