@@ -100,8 +100,9 @@ void doctor_print(const struct doctor *d, bool json, FILE *out)
         if (f->fix)
             fprintf(out, "      -> %s\n", f->fix);
     }
-    fprintf(out, "%u ok, %u warnings, %u failures\n", count[DOCTOR_OK], count[DOCTOR_WARN],
-            count[DOCTOR_FAIL]);
+    fprintf(out, "%u ok, %u warning%s, %u failure%s\n", count[DOCTOR_OK], count[DOCTOR_WARN],
+            count[DOCTOR_WARN] == 1 ? "" : "s", count[DOCTOR_FAIL],
+            count[DOCTOR_FAIL] == 1 ? "" : "s");
 }
 
 static bool path_of(const struct doctor *d, char whole[PATH_MAX], const char *path, va_list args)

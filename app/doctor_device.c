@@ -22,7 +22,8 @@
 #define NET "/sys/class/net"
 #define PCI "/sys/bus/pci/devices"
 
-#define VENDOR_MELLANOX 0x15b3
+#define VENDOR_MELLANOX   0x15b3
+#define PCI_CLASS_NETWORK 0x02 /* its first byte */
 
 struct subject {
     struct doctor *d;
@@ -295,9 +296,16 @@ static void check_pci(struct subject *s)
 {
     char driver[64];
     char vendor[16];
+    char class[16];
     const char *pci = s->dev->pci;
     if (!doctor_exists(s->d, PCI "/%s", pci))
         return; /* config_probe says so */
+    if (doctor_read(s->d, class, sizeof(class), PCI "/%s/class", pci) &&
+        strtoul(class, NULL, 16) >> 16 != PCI_CLASS_NETWORK) {
+        fail(s, "name a network device: lspci -D lists all", "%s is none (PCI class %s)", pci,
+             class);
+        return;
+    }
     doctor_link(s->d, driver, sizeof(driver), PCI "/%s/driver", pci);
     doctor_read(s->d, vendor, sizeof(vendor), PCI "/%s/vendor", pci);
     bool mellanox = strtoul(vendor, NULL, 16) == VENDOR_MELLANOX;

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "app/doctor.h"
+#include "app/plan.h"
 
 #define CPU      "/sys/devices/system/cpu"
 #define NODE     "/sys/devices/system/node"
@@ -234,31 +235,49 @@ static long count_hugepages(struct doctor *d, long *reserved, char *by_node, siz
     return all;
 }
 
+/* The start says the same (eal.c). */
+static void hugepages_fix(const struct doctor *d, char fix[static PLAN_FIX_MAX])
+{
+    static const char pages[] = "/sys/kernel/mm/hugepages/hugepages-2048kB";
+    long used = doctor_read_number(d, 0, "%s/nr_hugepages", pages) -
+                doctor_read_number(d, 0, "%s/free_hugepages", pages);
+    plan_hugepages_fix(d->config, used > 0 ? (uint64_t)used : 0, fix);
+}
+
+static bool has_pci(const struct config *c)
+{
+    for (unsigned i = 0; i < c->n_devices; i++)
+        if (c->device[i].driver == CONFIG_DRIVER_PCI)
+            return true;
+    return false;
+}
+
 void doctor_memory(struct doctor *d)
 {
-    static const char reserve[] = "drivers-cfg/hugepages.sh --help, or at once: "
-                                  "sysctl vm.nr_hugepages=512";
     const struct config *c = d->config;
+    char fix[PLAN_FIX_MAX];
     long reserved = 0;
     char by_node[1024];
+    hugepages_fix(d, fix);
+    if (c->memory.hugepages == CONFIG_HUGEPAGES_OFF && has_pci(c)) {
+        doctor_add(d, DOCTOR_FAIL, "hugepages", "say memory.hugepages: auto",
+                   "no PCI device works with memory.hugepages: off");
+        return;
+    }
     if (c->memory.hugepages == CONFIG_HUGEPAGES_OFF) {
         doctor_add(d, DOCTOR_OK, "hugepages", NULL, "not wanted (memory.hugepages: off)");
         return;
     }
     long mib = count_hugepages(d, &reserved, by_node, sizeof(by_node));
-    enum doctor_level without =
-        c->memory.hugepages == CONFIG_HUGEPAGES_ON ? DOCTOR_FAIL : DOCTOR_WARN;
-    if (reserved == 0)
-        doctor_add(d, without, "hugepages", reserve, "none reserved: %s",
-                   without == DOCTOR_FAIL
-                       ? "memory.hugepages: on does not start without"
-                       : "ordinary pages will do, with more TLB misses; no PCI device works so");
-    else if (mib == 0)
-        doctor_add(d, without, "hugepages", "end what uses them, or reserve more",
-                   "%ld MiB reserved, all in use", reserved);
-    else if ((uint64_t)mib < c->memory.megabytes)
-        doctor_add(d, DOCTOR_FAIL, "hugepages", reserve, "%ld MiB free, memory.megabytes wants %u",
-                   mib, c->memory.megabytes);
+    bool on = c->memory.hugepages == CONFIG_HUGEPAGES_ON;
+    enum doctor_level without = on || has_pci(c) ? DOCTOR_FAIL : DOCTOR_WARN;
+    if ((uint64_t)mib < plan_megabytes(c))
+        doctor_add(d, without, "hugepages", fix,
+                   "%ld MiB reserved, %ld MiB free, %u MiB wanted: %s", reserved, mib,
+                   plan_megabytes(c),
+                   on           ? "memory.hugepages: on does not start without"
+                   : has_pci(c) ? "no PCI device works without"
+                                : "ordinary pages will do, with more TLB misses");
     else
         doctor_add(d, DOCTOR_OK, "hugepages", NULL, "%ld MiB free%s%s%s", mib, *by_node ? " (" : "",
                    by_node, *by_node ? ")" : "");
@@ -334,6 +353,8 @@ static void check_memlock(struct doctor *d, uint32_t drivers)
 void doctor_rights(struct doctor *d)
 {
     uint32_t drivers = 0;
+    if (d->config->n_devices == 0)
+        return; /* so nothing is needed */
     for (unsigned i = 0; i < d->config->n_devices; i++)
         drivers |= 1u << d->config->device[i].driver;
     check_capabilities(d, drivers);

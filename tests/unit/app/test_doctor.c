@@ -225,7 +225,11 @@ START_TEST(hugepages_are_counted_by_node)
     config.memory.megabytes = 2048;
     doctor_clear(&d);
     doctor_memory(&d);
-    expect(DOCTOR_FAIL, "1036 MiB free, memory.megabytes wants 2048");
+    expect(DOCTOR_WARN, "1036 MiB free, 2048 MiB wanted: ordinary pages will do");
+    config.memory.hugepages = CONFIG_HUGEPAGES_ON;
+    doctor_clear(&d);
+    doctor_memory(&d);
+    expect(DOCTOR_FAIL, "1036 MiB free, 2048 MiB wanted: memory.hugepages: on");
 }
 END_TEST
 
@@ -233,12 +237,21 @@ START_TEST(without_hugepages_it_depends_on_the_wish)
 {
     file(NODE "/online", "0\n");
     doctor_memory(&d);
-    expect(DOCTOR_WARN, "none reserved");
+    expect(DOCTOR_WARN, "0 MiB reserved, 0 MiB free, ");
+    config.n_devices = 1;
+    device.driver = CONFIG_DRIVER_PCI;
+    doctor_clear(&d);
+    doctor_memory(&d);
+    expect(DOCTOR_FAIL, "no PCI device works without");
     config.memory.hugepages = CONFIG_HUGEPAGES_ON;
     doctor_clear(&d);
     doctor_memory(&d);
-    expect(DOCTOR_FAIL, "none reserved");
+    expect(DOCTOR_FAIL, "memory.hugepages: on does not start without");
     config.memory.hugepages = CONFIG_HUGEPAGES_OFF;
+    doctor_clear(&d);
+    doctor_memory(&d);
+    expect(DOCTOR_FAIL, "no PCI device works with memory.hugepages: off");
+    device.driver = CONFIG_DRIVER_TAP;
     doctor_clear(&d);
     doctor_memory(&d);
     expect(DOCTOR_OK, "not wanted");
@@ -249,8 +262,10 @@ START_TEST(reserved_but_used_up_or_not_mounted)
 {
     file("/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages", "4\n");
     file("/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages", "0\n");
+    config.memory.megabytes = 200;
     doctor_memory(&d);
-    expect(DOCTOR_WARN, "8 MiB reserved, all in use");
+    expect(DOCTOR_WARN, "8 MiB reserved, 0 MiB free, 200 MiB wanted");
+    ck_assert_ptr_nonnull(strstr(d.finding[0].fix, "sysctl vm.nr_hugepages=104 "));
     expect(DOCTOR_WARN, "no hugetlbfs is mounted");
 }
 END_TEST
@@ -320,6 +335,20 @@ START_TEST(a_nic_bound_to_nothing)
     doctor_device(&d, &device);
     expect(DOCTOR_FAIL, "is bound to no driver");
     expect(DOCTOR_WARN, "unsafe mode");
+}
+END_TEST
+
+START_TEST(a_device_that_is_no_nic)
+{
+    pci("0x8086\n", "../drivers/nvme");
+    file(PCI "/class", "0x010802\n");
+    doctor_device(&d, &device);
+    expect(DOCTOR_FAIL, "0000:03:00.0 is none (PCI class 0x010802)");
+    ck_assert_uint_eq(d.n, 1);
+    file(PCI "/class", "0x020000\n");
+    doctor_clear(&d);
+    doctor_device(&d, &device);
+    expect(DOCTOR_FAIL, "is bound to nvme");
 }
 END_TEST
 
@@ -476,7 +505,7 @@ START_TEST(findings_are_lines_with_what_to_type)
                            "      -> type this\n"
                            "warn  c: is odd\n"
                            "      -> or this\n"
-                           "1 ok, 1 warnings, 1 failures\n");
+                           "1 ok, 1 warning, 1 failure\n");
     free(text);
     text = printed(true);
     ck_assert_ptr_nonnull(strstr(text, "\"worst\": \"fail\""));
@@ -491,9 +520,9 @@ UNIT_MAIN("doctor", setup, teardown, lists_of_the_kernel, files_are_read_below_t
           a_saving_governor_is_found, the_tsc_has_to_be_constant, hugepages_are_counted_by_node,
           without_hugepages_it_depends_on_the_wish, reserved_but_used_up_or_not_mounted,
           missing_capabilities_are_named, a_nic_has_to_be_bound_to_vfio,
-          a_nic_of_the_kernel_is_a_failure, a_nic_bound_to_nothing, mellanox_stays_with_the_kernel,
-          a_mellanox_on_vfio_is_a_failure, cores_far_from_the_nic_are_found,
-          a_missing_device_is_left_to_the_probe, an_interface_that_fits,
-          an_interface_that_does_not_fit, the_default_route_is_not_to_be_taken,
-          tap_needs_its_module_and_a_free_name, a_memif_client_waits_for_its_server,
-          findings_are_lines_with_what_to_type)
+          a_nic_of_the_kernel_is_a_failure, a_nic_bound_to_nothing, a_device_that_is_no_nic,
+          mellanox_stays_with_the_kernel, a_mellanox_on_vfio_is_a_failure,
+          cores_far_from_the_nic_are_found, a_missing_device_is_left_to_the_probe,
+          an_interface_that_fits, an_interface_that_does_not_fit,
+          the_default_route_is_not_to_be_taken, tap_needs_its_module_and_a_free_name,
+          a_memif_client_waits_for_its_server, findings_are_lines_with_what_to_type)
