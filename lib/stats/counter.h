@@ -25,7 +25,7 @@
     X(TX_PACKETS, "tx_packets", "packets that left the stack")                           \
     X(TX_BYTES, "tx_bytes", "bytes of those, from the Ethernet header on")               \
     X(WRONG_WORKER, "wrong_worker", "packets received here and handed to their owner")   \
-    X(HANDED_IN, "handed_in", "packets received from another worker")                    \
+    X(HANDED_IN, "handed_in", "packets and copies received from another worker")         \
     X(ARP_RX_REQUESTS, "arp_rx_requests", "ARP requests received")                       \
     X(ARP_RX_REPLIES, "arp_rx_replies", "ARP replies received")                          \
     X(ARP_TX_REQUESTS, "arp_tx_requests", "ARP requests sent")                           \
