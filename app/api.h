@@ -66,6 +66,9 @@ const char *api_param(const struct api_call *c, const char *name);
 /* The whole number in [min, max] in a parameter; *to is left alone where it is absent. False: 400
  * is the reply. */
 bool api_number(struct api_call *c, const char *name, uint64_t min, uint64_t max, uint64_t *to);
+/* How many addresses of ours another host has; one sentence for each is added to warnings. 0 also
+ * where worker 0, who knows, does not answer. */
+unsigned api_duplicates(struct api_call *c, json_t *warnings);
 /* ?worker=: *first and *last of the workers asked for, one or all. False: 400 or 404. */
 bool api_which_workers(struct api_call *c, unsigned *first, unsigned *last);
 

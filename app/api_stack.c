@@ -398,6 +398,30 @@ void api_addresses(struct api_call *c)
     free(rows.row);
 }
 
+unsigned api_duplicates(struct api_call *c, json_t *warnings)
+{
+    struct ask *a = malloc(sizeof(*a));
+    struct rows rows = {.kind = CTL_ADDRESSES};
+    unsigned n = 0;
+    if (a && ask_worker(c->rt, 0, &rows, a, now_ms() + API_WORKER_TIMEOUT_MS) == 0)
+        sort(&rows);
+    else
+        rows.n = 0;
+    free(a);
+    for (size_t i = 0; i < rows.n; i++) {
+        const struct ctl_address *is = &rows.row[i].is.address;
+        char text[IP_ADDR_TEXT];
+        if (is->state != CTL_ADDRESS_DUPLICATE)
+            continue;
+        ip_format(&is->prefix.addr, text);
+        json_array_append_new(warnings, json_sprintf("device %s: another host has %s",
+                                                     device_name(c, is->iface), text));
+        n++;
+    }
+    free(rows.row);
+    return n;
+}
+
 /* ---- paths ---- */
 
 /* Each worker learns of a path by its own flows: the smallest is what packets are sure to fit. */

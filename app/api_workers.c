@@ -35,7 +35,12 @@ static json_t *warnings_of(const struct runtime *rt)
     for (unsigned i = 0; i < runtime_ports(rt); i++) {
         struct runtime_port p;
         runtime_port(rt, i, &p);
-        if (!p.link_up)
+        if (p.gone)
+            json_array_append_new(
+                warnings, json_sprintf("device %s: interface %s has been removed; restart once "
+                                       "there is one again",
+                                       p.name, p.interface));
+        else if (!p.link_up)
             json_array_append_new(warnings, json_sprintf("device %s: no link", p.name));
     }
     struct runtime_capture capture;
@@ -61,6 +66,26 @@ static const char *status_of(const struct runtime *rt)
     return starting ? "starting" : "ok";
 }
 
+/* A device whose interface is gone carries nothing any more. */
+static bool lacks_device(const struct runtime *rt)
+{
+    for (unsigned i = 0; i < runtime_ports(rt); i++) {
+        struct runtime_port p;
+        runtime_port(rt, i, &p);
+        if (p.gone)
+            return true;
+    }
+    return false;
+}
+
+/* Whether a worker has ever found one: only then is it worth asking whether it still is. */
+static bool had_duplicates(const struct runtime *rt)
+{
+    uint64_t word[COUNTERS_WORDS];
+    return runtime_workers(rt) > 0 && runtime_counters(rt, 0, word) &&
+           word[COUNTER_DAD_DUPLICATES] > 0;
+}
+
 void api_health(struct api_call *c)
 {
     json_t *workers = json_array();
@@ -70,11 +95,16 @@ void api_health(struct api_call *c)
         json_array_append_new(workers, worker_health(&w));
     }
     const char *status = status_of(c->rt);
+    json_t *warnings = warnings_of(c->rt);
+    if (status[0] == 'o' && had_duplicates(c->rt) && api_duplicates(c, warnings) > 0)
+        status = "degraded";
+    if (status[0] == 'o' && lacks_device(c->rt))
+        status = "degraded";
     api_json(c, status[0] == 'o' ? 200 : 503,
              json_pack("{s:s, s:o, s:s, s:s, s:o, s:o}", "status", status, "uptime_seconds",
                        api_seconds(runtime_uptime(c->rt)), "memory", runtime_memory_mode(c->rt),
-                       "config_file", runtime_config_file(c->rt), "warnings", warnings_of(c->rt),
-                       "workers", workers));
+                       "config_file", runtime_config_file(c->rt), "warnings", warnings, "workers",
+                       workers));
 }
 
 /* ---- workers ---- */

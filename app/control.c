@@ -28,6 +28,9 @@ struct control {
     int timer;
     int period_ms; /* of timer */
     tick_t alive_at;
+    tick_t links_at;
+    uint64_t duplicates; /* as last seen */
+    struct log_limit duplicates_limit;
     bool stop;
 };
 
@@ -122,12 +125,51 @@ static void look_at_workers(struct control *c)
     }
 }
 
+/* Worker 0 finds them, for all. */
+static void look_at_addresses(struct control *c)
+{
+    uint64_t n = counter_get(&c->rt->worker[0].counters, COUNTER_DAD_DUPLICATES);
+    if (n == c->duplicates)
+        return;
+    c->duplicates = n;
+    if (log_allow(&c->duplicates_limit, 1, engine_now(c->rt)))
+        log_warning("another host has an address of ours, which is not used; millracectl show "
+                    "health says which");
+}
+
+static void tell_link(struct port *told, const struct runtime_port *p)
+{
+    if (p->gone && !told->told_gone)
+        log_error("device %s: interface '%s' has been removed; restart once there is one again",
+                  p->name, p->interface);
+    else if (!p->gone && p->link_up == told->told_down)
+        log_notice("device %s: link %s", p->name, p->link_up ? "up" : "down");
+    told->told_gone = p->gone;
+    told->told_down = !p->link_up;
+}
+
+/* Once a second, which also bounds what a link that comes and goes can write. */
+static void look_at_links(struct control *c)
+{
+    tick_t now = engine_now(c->rt);
+    if (now < c->links_at)
+        return;
+    c->links_at = tick_after(now, TICK_SEC);
+    for (unsigned i = 0; i < c->rt->n_ports; i++) {
+        struct runtime_port p;
+        runtime_port(c->rt, i, &p);
+        tell_link(&c->rt->port[i], &p);
+    }
+}
+
 static void on_timer(struct control *c)
 {
     uint64_t times;
     ssize_t ignored = read(c->timer, &times, sizeof(times));
     (void)ignored;
     look_at_workers(c);
+    look_at_addresses(c);
+    look_at_links(c);
     capture_drain(c->rt);
 }
 
