@@ -124,7 +124,7 @@ static bool read_wish(struct api_call *c, json_t *body, struct capture_wish *wis
         !body_string(c, body, "file", &wish->options.file) ||
         !body_number(c, body, "worker", 0, (json_int_t)runtime_workers(c->rt) - 1, &worker) ||
         !body_number(c, body, "max_bytes", 0, INT64_MAX, &max_bytes) ||
-        !body_number(c, body, "snaplen", 0, UINT32_MAX, &snaplen))
+        !body_number(c, body, "snaplen", CONFIG_SNAPLEN_MIN, CONFIG_SNAPLEN_MAX, &snaplen))
         return false;
     wish->options.worker = (int)worker;
     wish->options.max_bytes = (uint64_t)max_bytes;

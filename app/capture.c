@@ -20,7 +20,8 @@
 #define DRAIN_PACKETS    20000 /* at most in one go, so that the control thread stays responsive */
 #define MAIL_TIMEOUT_MS  500
 #define STATISTICS_BYTES 64 /* of an interface at the end of the file, rounded up */
-#define SNAPLEN_MAX      (RING_BYTES / 4)
+
+_Static_assert(CONFIG_SNAPLEN_MAX <= RING_BYTES / 4, "a ring holds several of the largest packets");
 
 const char *capture_state_name(enum capture_state s)
 {
@@ -245,6 +246,9 @@ static int check_options(const struct runtime *rt, const struct runtime_capture_
         return refuse(error, room,
                       "the size limit has to be %u to %llu bytes, which is capture.max-size",
                       CONFIG_CAPTURE_MIN, (unsigned long long)most);
+    if (o->snaplen && (o->snaplen < CONFIG_SNAPLEN_MIN || o->snaplen > CONFIG_SNAPLEN_MAX))
+        return refuse(error, room, "snaplen has to be %u to %u bytes", CONFIG_SNAPLEN_MIN,
+                      CONFIG_SNAPLEN_MAX);
     return 0;
 }
 
@@ -279,12 +283,11 @@ int runtime_capture_start(struct runtime *rt, const struct runtime_capture_optio
     int fd = make_file(path, error, room);
     if (fd < 0)
         return RUNTIME_E_REFUSED;
-    uint32_t snaplen = o->snaplen ? o->snaplen : config->capture.snaplen;
     rt->capture = (struct capture){
         .state = CAPTURE_OFF,
         .worker = o->worker < 0 ? -1 : o->worker,
         .max_bytes = o->max_bytes ? o->max_bytes : config->capture.max_bytes,
-        .snaplen = snaplen < SNAPLEN_MAX ? snaplen : SNAPLEN_MAX,
+        .snaplen = o->snaplen ? o->snaplen : config->capture.snaplen,
         .fd = fd,
     };
     memcpy(rt->capture.path, path, sizeof(path));

@@ -20,6 +20,8 @@
 #define CONFIG_CORE_MAX    1023
 #define CONFIG_BURST_MAX   256
 #define CONFIG_CAPTURE_MIN (64u * 1024) /* bytes of a capture file's limit */
+#define CONFIG_SNAPLEN_MIN 64u          /* bytes kept of a packet */
+#define CONFIG_SNAPLEN_MAX 262144u
 
 /* X(enumerator, name in the file, what it is) */
 #define CONFIG_DRIVERS(X)                                                       \

@@ -146,7 +146,8 @@ static const struct config_key capture_keys[] = {
     {"max-size", CONFIG_SIZE, CONFIG(capture.max_bytes), RANGE(CONFIG_CAPTURE_MIN, 1ull << 40),
      .preset = "100 MiB", .live = true,
      .text = "a capture ends at this size"},
-    {"snaplen", CONFIG_UINT, CONFIG(capture.snaplen), RANGE(64, 262144), .preset = "262144",
+    {"snaplen", CONFIG_UINT, CONFIG(capture.snaplen), RANGE(CONFIG_SNAPLEN_MIN, CONFIG_SNAPLEN_MAX),
+     .preset = "262144",
      .live = true,
      .text = "bytes kept of each packet"},
 };

@@ -104,6 +104,7 @@ struct runtime_port {
     bool allmulticast;
     bool rss; /* the device spreads by steer's key; otherwise workers sort in software */
     bool link_up;
+    bool gone;          /* the kernel's interface has been removed: it takes a new start */
     uint32_t link_mbps; /* 0: unknown */
     bool full_duplex;
     uint16_t rx_queues; /* over all DPDK ports of this device */
@@ -171,7 +172,7 @@ struct runtime_capture_options {
     int worker;         /* -1: all */
     const char *file;   /* a name within capture.directory; NULL: one made from the time */
     uint64_t max_bytes; /* CONFIG_CAPTURE_MIN to the configuration's; 0: that */
-    uint32_t snaplen;   /* 0: the configuration's */
+    uint32_t snaplen;   /* CONFIG_SNAPLEN_MIN to _MAX; 0: the configuration's */
 };
 
 /* X(enumerator, name) */

@@ -196,6 +196,28 @@ START_TEST(health_is_that_of_the_worst_worker)
 }
 END_TEST
 
+START_TEST(health_is_degraded_while_another_host_has_an_address)
+{
+    rt.n_addresses[0] = 2;
+    rt.address[0][0] =
+        (struct ctl_address){.prefix = {fake_ip("10.0.0.1"), 24}, .state = CTL_ADDRESS_PREFERRED};
+    rt.address[0][1] = (struct ctl_address){
+        .prefix = {fake_ip("fd00::1"), 64}, .iface = 1, .state = CTL_ADDRESS_DUPLICATE};
+    ck_assert_str_eq(text(get("/v1/health", 200), "status"), "ok");
+    ck_assert_uint_eq(rt.requests, 0); /* nothing was counted, so nobody is asked */
+    rt.word[0][COUNTER_DAD_DUPLICATES] = 1;
+    json_t *reply = get("/v1/health", 503);
+    ck_assert_str_eq(text(reply, "status"), "degraded");
+    ck_assert_uint_eq(rows(reply, "warnings"), 1);
+    ck_assert_str_eq(json_string_value(json_array_get(json_object_get(reply, "warnings"), 0)),
+                     "device lan.0-x: another host has fd00::1");
+    rt.address[0][1].state = CTL_ADDRESS_PREFERRED; /* after a reload */
+    ck_assert_str_eq(text(get("/v1/health", 200), "status"), "ok");
+    rt.mute[0] = true;
+    get("/v1/health", 200);
+}
+END_TEST
+
 START_TEST(health_warns_of_what_is_not_a_failure)
 {
     ck_assert_uint_eq(rows(get("/v1/health", 200), "warnings"), 0);
@@ -204,6 +226,19 @@ START_TEST(health_warns_of_what_is_not_a_failure)
     json_t *reply = get("/v1/health", 200);
     ck_assert_str_eq(json_string_value(row(reply, "warnings", 0)), "device lan.0-x: no link");
     ck_assert_str_eq(json_string_value(row(reply, "warnings", 1)), "capture: disk full");
+}
+END_TEST
+
+START_TEST(health_is_degraded_without_a_device)
+{
+    rt.link_up[1] = false;
+    rt.gone[1] = true;
+    json_t *reply = get("/v1/health", 503);
+    ck_assert_str_eq(text(reply, "status"), "degraded");
+    ck_assert_uint_eq(rows(reply, "warnings"), 1);
+    ck_assert_str_eq(
+        json_string_value(row(reply, "warnings", 0)),
+        "device lan.0-x: interface  has been removed; restart once there is one again");
 }
 END_TEST
 
@@ -567,7 +602,8 @@ START_TEST(bad_bodies_change_nothing)
         "{\"action\":\"start\",\"worker\":\"1\"}",
         "{\"action\":\"start\",\"worker\":1.5}",
         "{\"action\":\"start\",\"max_bytes\":-1}",
-        "{\"action\":\"start\",\"snaplen\":4294967296}",
+        "{\"action\":\"start\",\"snaplen\":63}",
+        "{\"action\":\"start\",\"snaplen\":262145}",
         "{\"action\":\"start\",\"file\":7}",
         "{\"action\":\"start\"} x",
         "{\"action\":\"\xff\"}",
@@ -591,6 +627,7 @@ UNIT_MAIN("api", setup, teardown, the_index_lists_paths_that_exist, unknown_path
           a_wrong_method_names_the_right_ones, head_is_answered_like_get,
           unknown_parameters_are_refused, numbers_are_checked, the_tcp_port_only_reads,
           health_is_that_of_the_worst_worker, health_warns_of_what_is_not_a_failure,
+          health_is_degraded_without_a_device, health_is_degraded_while_another_host_has_an_address,
           workers_show_every_counter_by_its_name, a_worker_whose_record_is_torn_is_still_listed,
           drops_are_the_registry, drops_add_up_over_workers, ports_show_devices_with_their_lanes,
           one_port_with_the_drivers_own_statistics, memory_shows_pools,
