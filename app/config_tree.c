@@ -267,24 +267,41 @@ bool config_tree_scan(struct config_tree *t, struct config_faults *f)
     return fits;
 }
 
-static void fault_syntax(const yaml_parser_t *p, struct config_faults *f)
+/* A tab before the first word of a line, from 0: libyaml speaks of a token then. */
+static bool indented_by_tab(const char *bytes, size_t n, size_t line)
+{
+    const char *end = bytes + n;
+    const char *at = bytes;
+    for (; line > 0 && (at = memchr(at, '\n', (size_t)(end - at))); line--)
+        at++;
+    for (; at && at < end && (*at == ' ' || *at == '\t'); at++)
+        if (*at == '\t')
+            return true;
+    return false;
+}
+
+static void fault_syntax(const yaml_parser_t *p, const char *bytes, size_t n,
+                         struct config_faults *f)
 {
     const yaml_mark_t *mark = p->problem_mark.line ? &p->problem_mark : &p->context_mark;
     if (p->error == YAML_MEMORY_ERROR)
         config_fault_at(f, 0, CONFIG_ROOT, "out of memory");
     else if (p->error == YAML_READER_ERROR)
         config_fault_at(f, 0, CONFIG_ROOT, "byte %zu: %s", p->problem_offset, p->problem);
+    else if (indented_by_tab(bytes, n, mark->line))
+        config_fault_at(f, (unsigned)mark->line + 1, CONFIG_ROOT,
+                        "a tab in front: YAML wants spaces there");
     else
         config_fault_at(f, (unsigned)mark->line + 1, CONFIG_ROOT, "%s%s%s", p->problem,
                         p->context ? " " : "", p->context ? p->context : "");
 }
 
 /* True where nothing follows the document just read. */
-static bool at_end(yaml_parser_t *p, struct config_faults *f)
+static bool at_end(yaml_parser_t *p, const char *bytes, size_t n, struct config_faults *f)
 {
     yaml_document_t more;
     if (!yaml_parser_load(p, &more)) {
-        fault_syntax(p, f);
+        fault_syntax(p, bytes, n, f);
         return false;
     }
     const yaml_node_t *root = yaml_document_get_root_node(&more);
@@ -304,11 +321,11 @@ bool config_tree_read(struct config_tree *t, const char *bytes, size_t n, struct
     yaml_parser_set_input_string(&parser, (const unsigned char *)bytes, n);
     bool good = yaml_parser_load(&parser, &t->document);
     if (!good) {
-        fault_syntax(&parser, f);
+        fault_syntax(&parser, bytes, n, f);
     } else {
         const yaml_node_t *root = yaml_document_get_root_node(&t->document);
         t->empty = !root || is_null(root);
-        if (root && !at_end(&parser, f)) {
+        if (root && !at_end(&parser, bytes, n, f)) {
             yaml_document_delete(&t->document);
             good = false;
         }

@@ -296,8 +296,8 @@ START_TEST(refuses_what_is_not_one_yaml_document)
         {"devices:\n  - name: a\n   driver: x\n",
          "f:3: did not find expected '-' indicator while parsing a block collection\n"},
         {"a: 'x\n", "f:2: found unexpected end of stream while scanning a quoted scalar\n"},
-        {"\tworkers:\n", "f:1: found character that cannot start any token while scanning for the "
-                         "next token\n"},
+        {"\tworkers:\n", "f:1: a tab in front: YAML wants spaces there\n"},
+        {"log:\n \tlevel: info\n", "f:2: a tab in front: YAML wants spaces there\n"},
         {"---\nlog: {}\n---\nlog: {}\n", "f:4: a second document; there can be one only\n"},
         {"log: {}\n---\n[\n",
          "f:4: did not find expected node content while parsing a flow node\n"},
