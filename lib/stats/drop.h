@@ -20,7 +20,7 @@
     X(VLAN, "vlan", "tag (or its absence) does not match the device")                            \
     X(ARP_NOT_OURS, "arp_not_ours", "ARP about an address that is not ours")                     \
     X(ARP_CONFLICT, "arp_conflict", "ARP from another host that claims our address")             \
-    X(IP_SOURCE, "ip_source", "source address that no host may use")                             \
+    X(IP_SOURCE, "ip_source", "source that a host may not send from, or :: where not allowed")   \
     X(IP_DESTINATION, "ip_destination", "destination is not one of our addresses")               \
     X(IP_SOURCE_ROUTE, "ip_source_route", "IPv4 packet with a source route")                     \
     X(IP_TENTATIVE, "ip_tentative", "destination is still under duplicate address detection")    \
