@@ -104,6 +104,17 @@ bool netdev_running(const char *interface)
     return request(interface, SIOCGIFFLAGS, &r) == 0 && r.ifr_flags & IFF_RUNNING;
 }
 
+unsigned netdev_index(const char *interface)
+{
+    return if_nametoindex(interface);
+}
+
+bool netdev_exists(unsigned index)
+{
+    char name[IF_NAMESIZE];
+    return if_indextoname(index, name);
+}
+
 unsigned netdev_mtu(const char *interface)
 {
     struct ifreq r = {.ifr_mtu = 0};

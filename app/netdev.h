@@ -21,6 +21,11 @@ void netdev_down(const char *interface);
 /* Whether it is up and has a carrier. */
 bool netdev_running(const char *interface);
 
+/* Which one it is, whatever it is called; 0: there is none. */
+unsigned netdev_index(const char *interface);
+/* Whether that one is still here. Another may have got its name. */
+bool netdev_exists(unsigned index);
+
 /* 0: unknown. */
 unsigned netdev_mtu(const char *interface);
 /* False: errno says why. */

@@ -69,8 +69,10 @@ static bool borrow(struct port *p)
     }
     p->was_promiscuous = netdev_promiscuous(p->interface);
     p->was_mtu = netdev_mtu(p->interface);
-    if (netdev_up(p->interface, &p->was_down))
+    if (netdev_up(p->interface, &p->was_down)) {
+        p->index = netdev_index(p->interface);
         return true;
+    }
     if (errno == ENODEV)
         log_error("device %s: there is no interface '%s' in this network namespace", p->name,
                   p->interface);
@@ -466,8 +468,17 @@ bool port_start(struct port *p, const struct config_device *d, const struct stee
     return true;
 }
 
+bool port_gone(const struct port *p)
+{
+    return p->index != 0 && !netdev_exists(p->index);
+}
+
 void port_close(struct port *p)
 {
+    if (port_gone(p)) { /* nothing to give back to another of its name */
+        p->was_mtu = 0;
+        p->was_down = false;
+    }
     for (unsigned i = 0; i < p->n_dpdk; i++) {
         if (!p->was_promiscuous)
             rte_eth_promiscuous_disable(p->dpdk[i]); /* a borrowed interface outlives us */

@@ -44,9 +44,12 @@ struct port {
     uint64_t rx_offloads; /* DPDK's, as configured */
     bool rss;
     int claim;            /* on a borrowed interface; -1: none */
+    unsigned index;       /* the same; 0: none */
     bool was_down;        /* a borrowed interface, before us */
     bool was_promiscuous; /* the same */
     unsigned was_mtu;     /* the same; 0: unknown */
+    bool told_down;       /* what the log has said of it; the control thread's */
+    bool told_gone;       /* the same */
 };
 
 /*
@@ -61,6 +64,9 @@ uint32_t port_room(const struct port *p, const struct config_device *d);
 /* Configures and starts. pool[w] is worker w's. False as above. */
 bool port_start(struct port *p, const struct config_device *d, const struct steer *steer,
                 struct mbuf_pool *const *pool);
+
+/* Has the interface that it borrowed been removed? Its sockets do not find another of that name. */
+bool port_gone(const struct port *p);
 
 /* Stops and removes. */
 void port_close(struct port *p);

@@ -108,7 +108,8 @@ static bool borrows(const struct port *p)
 
 static void port_link(const struct port *p, struct runtime_port *to)
 {
-    to->link_up = !borrows(p) || netdev_running(p->interface);
+    to->gone = port_gone(p);
+    to->link_up = !to->gone && (!borrows(p) || netdev_running(p->interface));
     for (unsigned i = 0; i < p->n_dpdk; i++) {
         struct rte_eth_link link;
         if (rte_eth_link_get_nowait(p->dpdk[i], &link) != 0 || !link.link_status) {

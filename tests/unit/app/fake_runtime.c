@@ -160,6 +160,7 @@ void runtime_port(const struct runtime *rt, unsigned port, struct runtime_port *
                                 .mac = {{2, 0, 0, 0, 1, (uint8_t)port}},
                                 .mtu = rt->device[port].iface.mtu,
                                 .link_up = rt->link_up[port],
+                                .gone = rt->gone[port],
                                 .link_mbps = 10000,
                                 .rx_queues = 2,
                                 .tx_queues = 2,

@@ -23,6 +23,7 @@ struct runtime {
     uint64_t word[FAKE_WORKERS][COUNTERS_WORDS];
     bool stopping;
     bool link_up[FAKE_PORTS];
+    bool gone[FAKE_PORTS];
     struct runtime_port_stats stats[FAKE_PORTS];
 
     struct ctl_neighbour neighbour[FAKE_WORKERS][FAKE_ROWS];
