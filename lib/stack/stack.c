@@ -353,8 +353,10 @@ static void frame_input(struct stack *s, struct pkt *p, tick_t now)
 {
     assert(p->iface < s->n_ifaces && "the application knows our interfaces");
     struct iface *i = &s->iface[p->iface];
-    stack_count(s, p, COUNTER_RX_PACKETS, 1);
-    stack_count(s, p, COUNTER_RX_BYTES, p->total);
+    if (!(p->flags & PKT_REASSEMBLED)) { /* else handed over, and its fragments were counted */
+        stack_count(s, p, COUNTER_RX_PACKETS, 1);
+        stack_count(s, p, COUNTER_RX_BYTES, p->total);
+    }
     headers_together(p);
     struct ether_hdr h;
     int n = ether_parse(p->data, p->len, &h);

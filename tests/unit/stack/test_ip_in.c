@@ -526,6 +526,8 @@ START_TEST(and_is_taken_there)
     frame_bytes(&host.frame, bytes, len);
     hear_on(0, 0, flags, vlan);
     dropped(DROP_UDP_PORT);
+    ck_assert_uint_eq(added(COUNTER_RX_PACKETS), 0); /* its fragments were, by the other worker */
+    ck_assert_uint_eq(added(COUNTER_RX_BYTES), 0);
     ck_assert_uint_eq(host.handed, 1); /* it goes no further */
 }
 END_TEST
