@@ -166,7 +166,7 @@ static void probe_start(const struct config *c, struct config_faults *f)
 {
     if (c->n_devices == 0)
         config_fault(f, CONFIG_PLACE("devices", -1, NULL, -1),
-                     "names no devices, so there is nothing to do; millrace --example shows how");
+                     "names no devices, so there is nothing to do; add or uncomment one");
     for (unsigned i = 0; i < c->n_devices; i++)
         probe_device(&c->device[i], i, f);
     probe_cores(c, f);

@@ -70,7 +70,7 @@ static int check(const char *file, bool strict)
     if (n == 0)
         printf("%s: valid, and this machine has what it names\n", file);
     else
-        printf("%s: valid, but not as this machine is:\n%s", file, text);
+        printf("%s: valid; what stands in its way here:\n%s", file, text);
     free(text);
     config_free(c);
     return strict && n > 0 ? EXIT_START : EXIT_OK;

@@ -16,6 +16,7 @@
 
 #include "app/client.h"
 #include "app/config.h"
+#include "app/config_fault.h"
 #include "app/config_keys.h"
 #include "app/config_value.h"
 #include "app/doctor.h"
@@ -451,30 +452,45 @@ static void check_running(struct doctor *d)
     client_reply_free(&reply);
 }
 
-static void examine(struct doctor *d, const char *file)
+/* NULL, and why is found, where it is not valid. */
+static struct config *read_config(struct doctor *d, const char *file)
 {
     char *text = NULL;
     size_t len = 0;
     FILE *errors = open_memstream(&text, &len);
     if (!errors)
-        return;
+        return NULL;
     struct config *config = config_load(file, errors);
-    fflush(errors);
-    if (!config) {
-        add_faults(d, text, "millrace --example prints a commented configuration");
-    } else {
+    if (config)
         config_probe(config, file, errors);
-        fflush(errors);
-        if (len == 0)
-            doctor_add(d, DOCTOR_OK, "config", NULL, "%s is valid, and what it names is here",
-                       file);
-        add_faults(d, text, NULL);
+    fclose(errors);
+    if (config && len == 0)
+        doctor_add(d, DOCTOR_OK, "config", NULL, "%s is valid, and what it names is here", file);
+    add_faults(d, text,
+               config ? "change it, or give this machine what it names"
+                      : "millrace --example prints a commented configuration");
+    free(text);
+    return config;
+}
+
+/* asked: the file was named. */
+static void examine(struct doctor *d, const char *file, bool asked)
+{
+    bool none = !asked && access(file, F_OK) != 0;
+    struct config *config = none ? NULL : read_config(d, file);
+    if (none)
+        doctor_add(d, DOCTOR_WARN, "config", "millracectl doctor FILE",
+                   "none was looked at, for there is no %s; the rest is for the defaults", file);
+    else if (!config)
+        doctor_add(d, DOCTOR_WARN, "config", "correct the file, then ask again",
+                   "the rest is for the defaults, without devices");
+    if (!config)
+        config = config_load("/dev/null", stderr); /* an empty document is valid */
+    if (config) {
         d->config = config;
         check_running(d);
         doctor_examine(d);
     }
-    fclose(errors);
-    free(text);
     config_free(config);
 }
 
@@ -482,7 +498,8 @@ static int run_doctor(const struct command *c, const struct options *o)
 {
     (void)c;
     struct doctor d = {.root = ""};
-    examine(&d, o->value[OPT_CONFIG] ? o->value[OPT_CONFIG] : DEFAULT_CONFIG);
+    const char *file = o->value[OPT_CONFIG];
+    examine(&d, file ? file : DEFAULT_CONFIG, file != NULL);
     int code = doctor_worst(&d) == DOCTOR_FAIL ? REFUSED : DONE;
     doctor_print(&d, o->given & BIT(JSON), stdout);
     doctor_clear(&d);
@@ -517,8 +534,11 @@ static int read_values(struct options *o)
     if (o->given & BIT(WORKER) &&
         !whole_number(o->value[OPT_WORKER], CONFIG_WORKERS_MAX - 1, &o->worker))
         return usage("--worker: '%s' is not a worker's number", o->value[OPT_WORKER]);
-    if (o->given & BIT(SNAPLEN) && !whole_number(o->value[OPT_SNAPLEN], 262144, &o->snaplen))
-        return usage("--snaplen: '%s' is not a number up to 262144", o->value[OPT_SNAPLEN]);
+    if (o->given & BIT(SNAPLEN) &&
+        (!whole_number(o->value[OPT_SNAPLEN], CONFIG_SNAPLEN_MAX, &o->snaplen) ||
+         o->snaplen < CONFIG_SNAPLEN_MIN))
+        return usage("--snaplen: '%s' is not a number from %u to %u", o->value[OPT_SNAPLEN],
+                     CONFIG_SNAPLEN_MIN, CONFIG_SNAPLEN_MAX);
     if (o->given & BIT(WATCH)) {
         o->watch = strtod(o->value[OPT_WATCH], &end);
         if (*end || end == o->value[OPT_WATCH] || !(o->watch >= 0.1 && o->watch <= 3600))
@@ -571,6 +591,16 @@ static const struct command *find_command(const char *words)
     return NULL;
 }
 
+static int no_command(const char *words)
+{
+    const char *known[N_COMMANDS];
+    for (size_t i = 0; i < N_COMMANDS; i++)
+        known[i] = commands[i].words;
+    const char *near = config_nearest(words, known, N_COMMANDS);
+    return near ? usage("no command '%s'; did you mean '%s'?", words, near)
+                : usage("no command '%s'", words);
+}
+
 static bool any_begins_with(const char *words)
 {
     for (size_t i = 0; i < N_COMMANDS; i++)
@@ -585,12 +615,22 @@ static int run(const char *words, struct options *o)
     if (!c && *words && any_begins_with(words))
         return usage("'%s' what?", words);
     if (!c)
-        return *words ? usage("no command '%s'", words) : usage("which command?");
+        return *words ? no_command(words) : usage("which command?");
     for (int i = 0; i < OPT_END; i++)
         if (o->given & ~c->options & 1u << i)
             return usage("--%s means nothing to '%s'", option_table[i].name, words);
     int code = read_values(o);
     return code == DONE ? c->run(c, o) : code;
+}
+
+/* `doctor FILE` is `doctor --config FILE`. */
+static int take_file(int n, char **word, struct options *o)
+{
+    if (n != 2 || strcmp(word[0], "doctor") != 0 || o->given & BIT(CONFIG))
+        return n;
+    o->given |= BIT(CONFIG);
+    o->value[OPT_CONFIG] = word[1];
+    return 1;
 }
 
 int main(int argc, char **argv)
@@ -600,12 +640,13 @@ int main(int argc, char **argv)
     int code = parse_options(argc, argv, &o);
     if (code != DONE)
         return code;
-    join_words(argc - optind, argv + optind, words, sizeof(words));
+    char **word = argv + optind;
+    join_words(take_file(argc - optind, word, &o), word, words, sizeof(words));
     if (o.given & BIT(VERSION)) {
         printf("millracectl %s\n", MILLRACE_VERSION);
     } else if (o.given & BIT(HELP)) {
         if (!any_begins_with(words))
-            return usage("no command '%s'", words);
+            return no_command(words);
         print_help(words);
     } else {
         code = run(words, &o);

@@ -83,8 +83,8 @@ START_TEST(misses_any_device)
     struct config *c = document_valid("devices:\nlog: {file: f/x/log}\n");
     ck_assert_uint_eq(config_probe_start(c, "f", out), 1);
     fclose(out);
-    ck_assert_str_eq(errors, "f:1: devices: names no devices, so there is nothing to do; millrace "
-                             "--example shows how\n");
+    ck_assert_str_eq(errors, "f:1: devices: names no devices, so there is nothing to do; add or "
+                             "uncomment one\n");
     config_free(c);
     free(errors);
 }

@@ -219,6 +219,8 @@ START_TEST(usage_is_checked_before_anything_is_asked)
         "capture start --max-size 12x",
         "capture start --max-size 1",
         "capture start --snaplen -1",
+        "capture start --snaplen 63",
+        "capture start --snaplen 262145",
         "capture start --worker x",
         "show workers --watch 0",
         "show workers --watch nan",
@@ -242,6 +244,10 @@ START_TEST(usage_is_checked_before_anything_is_asked)
         expect("millracectl: ");
     }
     ck_assert_int_eq(rt.capture.state, CAPTURE_OFF);
+    ctl(2, "show neighbors");
+    expect("no command 'show neighbors'; did you mean 'show neighbours'?");
+    ctl(2, "shwo ports");
+    expect("did you mean 'show ports'?");
 }
 END_TEST
 
@@ -273,6 +279,11 @@ START_TEST(the_doctor_needs_no_appliance)
     fclose(f);
     ctl(1, "doctor --config %s", file);
     expect("c.yaml:5: ");
+    expect("      -> millrace --example");
+    expect("ok    cpus: "); /* the machine is looked at all the same */
+    ctl(1, "doctor %s", file);
+    expect("c.yaml:5: ");
+    ctl(2, "doctor --config %s more", file);
     ctl(1, "doctor --json --config %s", file);
     expect("\"worst\": \"fail\"");
     unlink(file);
