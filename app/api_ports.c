@@ -56,14 +56,14 @@ static json_t *port_json(const struct runtime *rt, unsigned i, const struct runt
                          bool xstats)
 {
     json_t *row = json_pack(
-        "{s:s, s:s, s:s, s:s, s:o, s:i, s:i, s:i, s:o, s:b, s:b, s:b, s:i, s:i, s:i, s:o, s:o, "
-        "s:o}",
+        "{s:s, s:s, s:s, s:s, s:o, s:i, s:i, s:i, s:o, s:b, s:s?, s:b, s:b, s:i, s:i, s:i, s:o, "
+        "s:o, s:o}",
         "device", p->name, "driver", p->driver, "pmd", p->pmd, "interface", p->interface, "mac",
         api_mac(&p->mac), "mtu", p->mtu, "vlan", p->vlan, "numa", p->numa, "link", link_json(p),
-        "promiscuous", p->promiscuous, "allmulticast", p->allmulticast, "rss", p->rss, "rx_queues",
-        p->rx_queues, "tx_queues", p->tx_queues, "dpdk_ports", p->dpdk_ports, "lanes",
-        lanes_json(rt, i, p->lanes), "offloads", words_json(p->offloads), "stats",
-        stats_json(rt, i));
+        "promiscuous", p->promiscuous, "promiscuous_why", p->promiscuous_why, "allmulticast",
+        p->allmulticast, "rss", p->rss, "rx_queues", p->rx_queues, "tx_queues", p->tx_queues,
+        "dpdk_ports", p->dpdk_ports, "lanes", lanes_json(rt, i, p->lanes), "offloads",
+        words_json(p->offloads), "stats", stats_json(rt, i));
     if (row && xstats) {
         json_t *all = json_object();
         runtime_port_xstats(rt, i, add_xstat, all);

@@ -302,21 +302,30 @@ static bool set_address(struct port *p, const struct config_device *d, uint16_t 
     if (!device_borrows(d) && rte_eth_dev_default_mac_addr_set(dpdk, &mac) == 0)
         return true;
     int ret = rte_eth_promiscuous_enable(dpdk);
+    if (ret == 0)
+        p->promiscuous_why = "the device keeps a MAC address of its own";
     if (ret == 0 || ret == -ENOTSUP)
         return true;
     return fault(p, d, "it takes neither another MAC address nor promiscuous mode", ret);
 }
 
 /* Neighbour discovery is multicast: every group of ours, so simply all. */
-static bool set_filters(const struct port *p, const struct config_device *d, uint16_t dpdk)
+static bool set_filters(struct port *p, const struct config_device *d, uint16_t dpdk)
 {
     if (d->promiscuous) {
         int ret = rte_eth_promiscuous_enable(dpdk);
         if (ret < 0 && ret != -ENOTSUP)
             return fault(p, d, "promiscuous mode", ret);
+        if (ret == 0)
+            p->promiscuous_why = "configured";
     }
-    if (rte_eth_allmulticast_enable(dpdk) == 0 || rte_eth_promiscuous_enable(dpdk) == 0)
+    if (rte_eth_allmulticast_enable(dpdk) == 0)
         return true;
+    if (rte_eth_promiscuous_enable(dpdk) == 0) {
+        if (!p->promiscuous_why)
+            p->promiscuous_why = "the driver has no other way to multicast";
+        return true;
+    }
     log_info("device %s: neither multicast nor promiscuous mode can be set; IPv6 neighbours may "
              "not find it",
              p->name);

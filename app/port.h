@@ -43,13 +43,14 @@ struct port {
     uint32_t offload;     /* transmit: enum iface_offload */
     uint64_t rx_offloads; /* DPDK's, as configured */
     bool rss;
-    int claim;            /* on a borrowed interface; -1: none */
-    unsigned index;       /* the same; 0: none */
-    bool was_down;        /* a borrowed interface, before us */
-    bool was_promiscuous; /* the same */
-    unsigned was_mtu;     /* the same; 0: unknown */
-    bool told_down;       /* what the log has said of it; the control thread's */
-    bool told_gone;       /* the same */
+    int claim;                   /* on a borrowed interface; -1: none */
+    unsigned index;              /* the same; 0: none */
+    bool was_down;               /* a borrowed interface, before us */
+    bool was_promiscuous;        /* the same */
+    const char *promiscuous_why; /* NULL: it is not */
+    unsigned was_mtu;            /* the same; 0: unknown */
+    bool told_down;              /* what the log has said of it; the control thread's */
+    bool told_gone;              /* the same */
 };
 
 /*

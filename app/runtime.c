@@ -167,6 +167,7 @@ void runtime_port(const struct runtime *rt, unsigned port, struct runtime_port *
         .vlan = p->vlan,
         .numa = p->numa,
         .promiscuous = rte_eth_promiscuous_get(p->dpdk[0]) == 1,
+        .promiscuous_why = p->promiscuous_why,
         .allmulticast = rte_eth_allmulticast_get(p->dpdk[0]) == 1,
         .rss = p->rss,
         .rx_queues = p->n_lanes,

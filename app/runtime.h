@@ -101,6 +101,7 @@ struct runtime_port {
     uint16_t vlan; /* 0: untagged */
     uint16_t numa;
     bool promiscuous;
+    const char *promiscuous_why; /* NULL: nobody asked for it */
     bool allmulticast;
     bool rss; /* the device spreads by steer's key; otherwise workers sort in software */
     bool link_up;

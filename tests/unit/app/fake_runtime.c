@@ -161,6 +161,8 @@ void runtime_port(const struct runtime *rt, unsigned port, struct runtime_port *
                                 .mtu = rt->device[port].iface.mtu,
                                 .link_up = rt->link_up[port],
                                 .gone = rt->gone[port],
+                                .promiscuous = port == 1,
+                                .promiscuous_why = port == 1 ? "configured" : NULL,
                                 .link_mbps = 10000,
                                 .rx_queues = 2,
                                 .tx_queues = 2,

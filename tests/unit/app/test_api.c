@@ -314,6 +314,8 @@ START_TEST(ports_show_devices_with_their_lanes)
     ck_assert_uint_eq(rows(port, "offloads"), 2);
     ck_assert_str_eq(json_string_value(row(port, "offloads", 1)), "tx-multi-segs");
     ck_assert_ptr_null(json_object_get(port, "xstats"));
+    ck_assert_str_eq(text(port, "promiscuous_why"), "configured");
+    ck_assert(json_is_null(json_object_get(row(reply, "ports", 0), "promiscuous_why")));
 }
 END_TEST
 
