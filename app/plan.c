@@ -6,16 +6,23 @@
 #include "app/device.h"
 
 #define PACKETS_MIN    512u  /* DPDK wants a pool to be larger than a core's cache of it */
-#define STACK_PACKETS  8192u /* of one stack: 1,024 waiting, 4 MiB of fragments, a queue to send */
+#define WAITING        1024u /* for neighbours of one stack */
 #define WORKER_CACHE   1024u /* in the pool's caches of one core, and in its bursts */
 #define EAL_MEGABYTES  64u   /* drivers, rings, DPDK's own */
 #define PACKET_HEADERS 448u  /* DPDK's of the pool, mbuf, struct pkt, headroom */
 #define VIEW_BYTES     320u  /* the same without headroom and data */
 #define SPREAD_BYTES   192u  /* by which DPDK spreads both over memory channels; pointers to them */
 
+/* What one stack may hold at its bounds: then there is still something to receive with. */
+static uint64_t stack_packets(const struct config *c)
+{
+    const struct stack_limits *l = &c->limits;
+    return WAITING + l->reass_bytes / PLAN_ROOM + (uint64_t)c->n_devices * l->tx_queue;
+}
+
 uint32_t plan_packets(const struct config *c)
 {
-    uint64_t n = (uint64_t)c->workers.n * STACK_PACKETS;
+    uint64_t n = c->workers.n * stack_packets(c);
     if (c->memory.packets)
         return c->memory.packets > PACKETS_MIN ? c->memory.packets : PACKETS_MIN;
     for (unsigned i = 0; i < c->n_devices; i++) {

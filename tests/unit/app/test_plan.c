@@ -10,13 +10,16 @@ static struct config_device device[2];
 static void setup(void)
 {
     c = (struct config){.device = device, .n_devices = 1, .workers.n = 1};
+    c.limits.reass_bytes = 4 << 20;
+    c.limits.tx_queue = 4096;
     for (unsigned i = 0; i < 2; i++)
         device[i] = (struct config_device){.driver = CONFIG_DRIVER_TAP, .iface.mtu = 1500};
 }
 
 START_TEST(packets_are_enough_for_all_queues)
 {
-    ck_assert_uint_eq(plan_packets(&c), 16383); /* 8,192 and 1,024 a worker, 2,048 a queue */
+    ck_assert_uint_eq(plan_packets(&c),
+                      16383); /* a worker: 1,024 of two kinds, 2,048, 4,096; a queue: 2,048 */
     c.n_devices = 2;
     ck_assert_uint_eq(plan_packets(&c), 16383);
     device[0].rx_descriptors = 8192;
@@ -27,6 +30,19 @@ START_TEST(packets_are_enough_for_all_queues)
     ck_assert_uint_eq(plan_packets(&c), 512);
     c.memory.packets = 100000;
     ck_assert_uint_eq(plan_packets(&c), 100000);
+}
+END_TEST
+
+START_TEST(stacks_at_their_bounds_leave_something_to_receive_with)
+{
+    c.n_devices = 2;
+    c.limits.tx_queue = 20000; /* of either device */
+    ck_assert_uint_gt(plan_packets(&c), 40000);
+    c.limits.tx_queue = 64;
+    c.limits.reass_bytes = 128 << 20;
+    ck_assert_uint_gt(plan_packets(&c), (128 << 20) / 2048);
+    c.workers.n = 2;
+    ck_assert_uint_gt(plan_packets(&c), 2 * (128 << 20) / 2048);
 }
 END_TEST
 
@@ -67,5 +83,6 @@ START_TEST(hugepages_come_on_top_of_those_in_use)
 }
 END_TEST
 
-UNIT_MAIN("plan", setup, NULL, packets_are_enough_for_all_queues, a_pool_is_no_larger_than_planned,
+UNIT_MAIN("plan", setup, NULL, packets_are_enough_for_all_queues,
+          stacks_at_their_bounds_leave_something_to_receive_with, a_pool_is_no_larger_than_planned,
           megabytes_follow_packets_unless_given, hugepages_come_on_top_of_those_in_use)
