@@ -251,8 +251,8 @@ class Appliance:
         machine.poll("addresses leave duplicate address detection", seconds, settled, step=0.02)
 
     def announced(self):
-        """Until each IPv4 address has been announced twice (RFC 5227 2.3), and is silent then."""
-        n = 2 * sum("." in a for a in self.addresses())
+        """Until each IPv4 address was tried, then announced twice (RFC 5227 2); silent then."""
+        n = 3 * sum("." in a for a in self.addresses())
         machine.poll(
             "addresses are announced",
             10,
