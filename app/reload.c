@@ -20,13 +20,14 @@ struct reload_mail {
     struct iface_config *iface; /* owned */
     enum config_idle idle;
     uint32_t max_sleep_us;
-    int error; /* out: stack_configure's */
+    tick_t now; /* the same for all: trials of new addresses end at the same moment */
+    int error;  /* out: stack_configure's */
 };
 
 static void reload_run(struct worker *w, struct mail *m)
 {
     struct reload_mail *r = (struct reload_mail *)m;
-    r->error = stack_configure(w->stack, &r->config, w->now);
+    r->error = stack_configure(w->stack, &r->config, r->now);
     if (r->error < 0)
         return;
     w->max_sleep_us = r->max_sleep_us;
@@ -42,7 +43,7 @@ static void reload_release(struct mail *m)
 }
 
 static struct reload_mail *reload_mail(const struct runtime *rt, const struct config *c, unsigned w,
-                                       bool firm)
+                                       bool firm, tick_t now)
 {
     struct reload_mail *r = calloc(1, sizeof(*r));
     if (!r)
@@ -54,6 +55,7 @@ static struct reload_mail *reload_mail(const struct runtime *rt, const struct co
     }
     r->mail = (struct mail){.run = reload_run, .release = reload_release, .firm = firm};
     r->config = engine_stack_config(rt, c, r->iface, w);
+    r->now = now;
     r->idle = c->workers.idle;
     r->max_sleep_us = c->workers.max_sleep_us;
     return r;
@@ -68,8 +70,9 @@ static bool write_letters(const struct runtime *rt, const struct config *c, bool
                           struct letters *l)
 {
     bool all = true;
+    tick_t now = engine_now(rt);
     for (unsigned w = 0; w < rt->n_workers; w++) {
-        l->to[w] = reload_mail(rt, c, w, firm);
+        l->to[w] = reload_mail(rt, c, w, firm, now);
         all &= l->to[w] != NULL;
     }
     return all;

@@ -407,7 +407,8 @@ static bool start(struct worker *w)
     };
     memcpy(env.seed, w->seed, sizeof(env.seed));
     enum stack_error error = 0;
-    w->stack = stack_create(w->config, &env, clock_tick(w->clock, rte_rdtsc()), &error);
+    /* All at tick 0, so that their trials of an address end at the same moment. */
+    w->stack = stack_create(w->config, &env, 0, &error);
     atomic_store(&w->error, (int)error);
     return w->stack;
 }
