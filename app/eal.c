@@ -485,7 +485,9 @@ enum eal_outcome eal_start(const struct config *c, bool no_hugepages, enum eal_m
     }
     log_attach(c->log.level);
     if (init_quietly(a) < 0) {
-        if (rte_errno == ENOMEM && eal_may_go_without(c, *memory))
+        /* Taken by another since they were counted: before DPDK looked, or while it mapped them. */
+        bool gone = rte_errno == ENOMEM || hugepages_free_mb() < plan_megabytes(c);
+        if (gone && eal_may_go_without(c, *memory))
             return EAL_HUGEPAGES_GONE;
         explain_failure(c, a);
         return EAL_REFUSED;

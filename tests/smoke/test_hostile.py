@@ -37,7 +37,7 @@ GOOD4, GOOD6 = "10.77.250.2", "fd77::250"
 SEED = 77
 PINGS = 50
 BURST = 256  # frames between two looks at the clock
-RATE = 20000  # a second: less than any build and machine can take
+RATE = 20000  # a second: less than any build without invariants and any machine can take
 MOST_LOST = 5  # of PINGS; a machine at its limit drops some in the kernel
 NEIGHBOURS = 512
 
