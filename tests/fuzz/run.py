@@ -38,5 +38,6 @@ if run.returncode == 0 and runs and int(runs[0]) > 0:
 else:
     for line in run.stdout.splitlines()[-60:]:
         print("# " + line)
+    print(f"# exit status {run.returncode}")
     print(f"not ok 1 - {name}")
     sys.exit(1)
