@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* IP, in: is it well-formed, from somebody, for us, whole; then up. We do not forward. */
+#include "base/bytes.h"
 #include "stack/internal.h"
 #include "wire/icmp.h"
 #include "wire/icmpv6.h"
@@ -89,8 +90,7 @@ static bool hand_off(const struct ip_rx *rx)
         p->len < rx->upper_at + 4u)
         return false;
     const uint8_t *at = p->data + rx->upper_at;
-    uint32_t hash = steer_hash(&rx->src, &rx->dst, (uint16_t)(at[0] << 8 | at[1]),
-                               (uint16_t)(at[2] << 8 | at[3]));
+    uint32_t hash = steer_hash(&rx->src, &rx->dst, load_be16(at), load_be16(at + 2));
     uint16_t owner = steer_worker(&s->steer, hash);
     if (owner == s->worker)
         return false;
