@@ -216,7 +216,7 @@ static unsigned refill(struct worker *w, struct worker_tx *tx, uint16_t iface, t
 {
     struct pkt *burst[WORKER_BURST_MAX];
     assert(tx->n_held == 0 && "asked only when the device has taken all");
-    unsigned n = stack_output(w->stack, iface, burst, w->burst);
+    unsigned n = stack_output(w->stack, iface, burst, w->burst, now);
     if (n == 0)
         return 0;
     if (w->capture)

@@ -274,3 +274,11 @@ struct pkt *pkt_copy(struct pkt_pool *pool, const struct pkt *p)
     copy_metadata(copy, p);
     return copy;
 }
+
+uint32_t pkt_cost(const struct pkt *p)
+{
+    uint32_t cost = 0;
+    for (const struct pkt *v = p; v; v = v->next)
+        cost += PKT_COST;
+    return cost;
+}

@@ -182,6 +182,14 @@ struct pkt *pkt_copy(struct pkt_pool *pool, const struct pkt *p);
 /* A packet of len bytes for the caller to fill, all views but the last full. NULL: pool empty. */
 struct pkt *pkt_alloc_len(struct pkt_pool *pool, uint32_t len);
 
+/*
+ * What a chain that is held costs its holder: by view, whatever bytes are left of it, for a view
+ * keeps a whole buffer of the pool from being received into. The same at any time between the
+ * moves of views from chain to chain.
+ */
+#define PKT_COST 2304u
+uint32_t pkt_cost(const struct pkt *p);
+
 /* Does the chain keep its own rules? For invariant(). */
 bool pkt_ok(const struct pkt *p);
 

@@ -32,6 +32,13 @@ struct vec_ops {
      * queue. NULL: nothing to give up.
      */
     void (*discard)(struct vec *v);
+    /*
+     * Views of the bytes [offset, offset + len), without copying; NULL: pool empty. NULL in place
+     * of the function: bytes of this kind lie in no packet, and have to be flattened.
+     */
+    struct pkt *(*slice)(const struct vec *v, struct pkt_pool *pool, uint32_t offset, uint32_t len);
+    /* Memory that it holds, constant over its life (pkt_cost). NULL: none to speak of. */
+    uint32_t (*cost)(const struct vec *v);
 };
 
 /* A promise of len bytes. */
@@ -64,6 +71,7 @@ struct vec_queue {
     uint32_t max;   /* promises it may hold, a power of two */
     uint64_t front; /* position of the first byte not dropped */
     uint64_t back;  /* position after the last byte */
+    uint32_t cost;  /* of the promises in it */
     struct mem *mem;
 };
 
@@ -96,6 +104,17 @@ void vec_queue_flatten(const struct vec_queue *q, uint64_t offset, void *dst, ui
 /* The same as a new packet, with the pool's headroom before it. NULL: pool empty. */
 struct pkt *vec_queue_pkt(const struct vec_queue *q, struct pkt_pool *pool, uint64_t offset,
                           uint32_t len);
+
+/*
+ * The same without copying what lies in packets, as a chain of at most max_views views: slices, and
+ * packets of the pool for promises that have to be flattened. At least one byte of room for headers
+ * is not promised: put a packet with headroom before it. NULL: pool empty, or it takes more views.
+ */
+struct pkt *vec_queue_slice(const struct vec_queue *q, struct pkt_pool *pool, uint64_t offset,
+                            uint32_t len, unsigned max_views);
+
+/* Gives the ring's memory back; only while there are no promises. */
+void vec_queue_tidy(struct vec_queue *q);
 
 /* Drops the first n bytes, n <= vec_queue_bytes, and discards each promise of which none is left,
  * in order. */

@@ -65,11 +65,96 @@ struct ctl_path {
     tick_t expires; /* from now */
 };
 
+/* Names a connection for as long as it lives, and no other afterwards. 0: none. */
+typedef uint64_t ctl_id_t;
+
+#define CTL_NAME_MAX 32
+
+enum ctl_connection_flag {
+    CTL_CONNECTION_TIMESTAMPS = 1u << 0,
+    CTL_CONNECTION_SACK = 1u << 1,
+    CTL_CONNECTION_ECN = 1u << 2,
+    CTL_CONNECTION_SCALED = 1u << 3,
+    CTL_CONNECTION_COOKIE = 1u << 4,  /* made from a SYN cookie */
+    CTL_CONNECTION_PASSIVE = 1u << 5, /* the other side opened it */
+};
+
+/* One connection, as `ss -ti` shows one. Names are constants or the connection's own copies. */
+struct ctl_connection {
+    ctl_id_t id;
+    struct ip_addr local;
+    struct ip_addr remote;
+    uint16_t local_port;
+    uint16_t remote_port;
+    uint8_t protocol; /* enum ip_proto */
+    uint8_t flags;    /* enum ctl_connection_flag */
+    const char *state;
+    const char *recovery;   /* state of loss recovery; "" in TIME-WAIT */
+    const char *congestion; /* algorithm */
+    const char *service;
+    char listener[CTL_NAME_MAX]; /* "": opened by us */
+    tick_t age;
+    tick_t idle; /* since a segment was last received */
+    tick_t srtt; /* 0: not measured */
+    tick_t rttvar;
+    tick_t min_rtt;    /* 0: not measured */
+    tick_t rto;        /* with backoff */
+    tick_t timer;      /* until the next timer; TICK_NEVER: none */
+    uint32_t cwnd;     /* bytes */
+    uint32_t ssthresh; /* bytes; UINT32_MAX: not known */
+    uint32_t mss;      /* payload of a full segment sent */
+    uint32_t mss_peer; /* as it announced */
+    uint32_t path_mtu;
+    uint32_t send_window;    /* the peer's, bytes */
+    uint32_t receive_window; /* ours */
+    uint8_t send_scale;
+    uint8_t receive_scale;
+    uint8_t backoff;
+    uint32_t in_flight; /* bytes */
+    uint32_t lost;      /* bytes believed lost and not sent again */
+    uint32_t sacked;    /* bytes */
+    uint32_t unsent;    /* bytes queued to be sent the first time */
+    uint32_t unread;    /* bytes that arrived and the service has not consumed */
+    uint32_t reordered; /* bytes held out of order */
+    uint64_t rx_bytes;
+    uint64_t tx_bytes;
+    uint64_t retransmit_bytes;
+    uint64_t rx_segments;
+    uint64_t tx_segments;
+    uint64_t pacing_rate; /* bytes a second; 0: not paced */
+    uint32_t memory;      /* bytes held for the peer */
+};
+
+/* A filter of connections: what is zero or empty matches all. */
+struct ctl_connection_filter {
+    uint8_t protocol;
+    char state[CTL_NAME_MAX];
+    char listener[CTL_NAME_MAX];
+};
+
+/* A listener and what came of it in this worker. */
+struct ctl_listener {
+    char name[CTL_NAME_MAX];
+    struct ip_addr addr;
+    uint16_t port;
+    const char *service;
+    uint32_t connections; /* open, half-open ones too */
+    uint32_t half_open;
+    uint32_t backlog;
+    uint64_t accepted;
+    uint64_t cookies; /* SYN cookies sent */
+    uint64_t refused; /* SYNs dropped at a bound */
+};
+
 #define CTL_REQUESTS(X)                     \
     X(NEIGHBOURS, "neighbours")             \
     X(NEIGHBOURS_FLUSH, "neighbours_flush") \
     X(ADDRESSES, "addresses")               \
-    X(PATHS, "paths")
+    X(PATHS, "paths")                       \
+    X(CONNECTIONS, "connections")           \
+    X(CONNECTION, "connection")             \
+    X(CONNECTION_RESET, "connection_reset") \
+    X(LISTENERS, "listeners")
 
 enum ctl_request_kind {
 #define X(id, name) CTL_##id,
@@ -84,11 +169,15 @@ struct ctl_request {
         struct ctl_neighbour *neighbour;
         struct ctl_address *address;
         struct ctl_path *path;
+        struct ctl_connection *connection;
+        struct ctl_listener *listener;
     } rows;          /* in: room for max rows */
     uint32_t max;    /* in */
-    uint32_t cursor; /* in: 0 at first; out: where the next page starts */
-    uint32_t n;      /* out: rows filled; for a flush, neighbours forgotten */
+    uint64_t cursor; /* in: 0 at first; out: where the next page starts */
+    uint32_t n;      /* out: rows filled; for a flush, neighbours forgotten; for a reset, 0 or 1 */
     bool more;       /* out: another page follows */
+    ctl_id_t id;     /* in: of CONNECTION and CONNECTION_RESET */
+    struct ctl_connection_filter filter; /* in: of CONNECTIONS */
 };
 
 const char *ctl_neighbour_state_name(enum ctl_neighbour_state s);

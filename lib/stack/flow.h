@@ -18,34 +18,13 @@
 
 #include "base/mem.h"
 #include "base/siphash.h"
-#include "wire/addr.h"
-
-struct flow_key {
-    struct ip_addr local;
-    struct ip_addr remote;
-    uint16_t local_port;
-    uint16_t remote_port;
-    uint8_t protocol; /* enum ip_proto */
-    uint8_t zero[3];
-};
-
-_Static_assert(sizeof(struct flow_key) == 40, "compared as five words, without padding");
-
-static inline struct flow_key flow_key_of(const struct ip_addr *local, uint16_t local_port,
-                                          const struct ip_addr *remote, uint16_t remote_port,
-                                          uint8_t protocol)
-{
-    return (struct flow_key){.local = *local,
-                             .remote = *remote,
-                             .local_port = local_port,
-                             .remote_port = remote_port,
-                             .protocol = protocol};
-}
+#include "wire/flow_key.h"
 
 /* Neither moves nor changes while it is in a table. Best placed at the start of a cache line. */
 struct flow {
     struct flow_key key;
     uint64_t hash; /* the table's, valid from flow_insert on */
+    uint8_t kind;  /* its owner's, to tell what the flow is embedded in */
 };
 
 enum flow_error {

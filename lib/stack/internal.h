@@ -15,6 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/limit.h"
 #include "base/ring.h"
 #include "base/rng.h"
 #include "base/tick.h"
@@ -22,7 +23,6 @@
 #include "buf/pkt.h"
 #include "ctl/request.h"
 #include "stack/iface.h"
-#include "stack/limit.h"
 #include "stack/neigh.h"
 #include "stack/pmtu.h"
 #include "stack/reass.h"

@@ -455,7 +455,7 @@ static void fill_row(const struct neigh *n, struct ctl_neighbour *row, tick_t no
 }
 
 bool neigh_list(const struct neigh_cache *c, struct ctl_neighbour *rows, uint32_t max,
-                uint32_t *cursor, uint32_t *n, tick_t now)
+                uint64_t *cursor, uint32_t *n, tick_t now)
 {
     *n = 0;
     for (; *cursor < c->args.max; (*cursor)++) {

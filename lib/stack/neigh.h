@@ -95,7 +95,7 @@ uint32_t neigh_flush(struct neigh_cache *c, uint16_t iface);
 
 /* Fills up to max rows from *cursor on, moving it; true where there are more. */
 bool neigh_list(const struct neigh_cache *c, struct ctl_neighbour *rows, uint32_t max,
-                uint32_t *cursor, uint32_t *n, tick_t now);
+                uint64_t *cursor, uint32_t *n, tick_t now);
 
 uint32_t neigh_count(const struct neigh_cache *c);
 

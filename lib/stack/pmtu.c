@@ -177,10 +177,10 @@ static uint32_t entry_next(const struct pmtu *p, uint32_t i, tick_t now)
     return i;
 }
 
-bool pmtu_list(const struct pmtu *p, struct ctl_path *rows, uint32_t max, uint32_t *cursor,
+bool pmtu_list(const struct pmtu *p, struct ctl_path *rows, uint32_t max, uint64_t *cursor,
                uint32_t *n, tick_t now)
 {
-    uint32_t i = entry_next(p, *cursor, now);
+    uint32_t i = entry_next(p, (uint32_t)*cursor, now);
     for (*n = 0; i < p->max && *n < max; (*n)++) {
         const struct entry *e = &p->entry[i];
         rows[*n] = (struct ctl_path){.remote = e->addr, .mtu = e->mtu, .expires = e->ends - now};

@@ -51,7 +51,7 @@ bool pmtu_lower(struct pmtu *p, const struct ip_addr *addr, uint16_t mtu, tick_t
 
 /* Fills up to max rows from *cursor on, moving it, and sets *n; true where there are more. Entries
  * may come and go between two pages. */
-bool pmtu_list(const struct pmtu *p, struct ctl_path *rows, uint32_t max, uint32_t *cursor,
+bool pmtu_list(const struct pmtu *p, struct ctl_path *rows, uint32_t max, uint64_t *cursor,
                uint32_t *n, tick_t now);
 
 /* Entries held, those included that have ended unseen. */

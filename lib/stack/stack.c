@@ -386,8 +386,10 @@ void stack_input(struct stack *s, struct pkt *const *burst, unsigned n, tick_t n
 
 /* Out */
 
-unsigned stack_output(struct stack *s, uint16_t iface, struct pkt **burst, unsigned room)
+unsigned stack_output(struct stack *s, uint16_t iface, struct pkt **burst, unsigned room,
+                      tick_t now)
 {
+    (void)now;
     assert(iface < s->n_ifaces);
     struct ring *tx = &s->iface[iface].tx;
     unsigned n = 0;
@@ -416,7 +418,7 @@ void stack_expire(struct stack *s, tick_t now)
 
 static void list_addresses(const struct stack *s, struct ctl_request *r)
 {
-    uint32_t at = 0;
+    uint64_t at = 0;
     r->more = false;
     for (unsigned i = 0; i < s->n_ifaces; i++)
         for (unsigned k = 0; k < s->iface[i].n_locals; k++) {
@@ -449,6 +451,10 @@ void stack_control(struct stack *s, struct ctl_request *r, tick_t now)
     case CTL_PATHS:
         r->more = pmtu_list(s->pmtu, r->rows.path, r->max, &r->cursor, &r->n, now);
         break;
+    case CTL_CONNECTIONS:
+    case CTL_CONNECTION:
+    case CTL_CONNECTION_RESET:
+    case CTL_LISTENERS: break;
     case CTL_REQUEST_END: assert(false && "not a request"); break;
     }
 }

@@ -22,6 +22,8 @@
 #include "ctl/request.h"
 #include "stack/iface.h"
 #include "stats/counter.h"
+#include "stream/stream.h"
+#include "tcp/settings.h"
 
 struct stack;
 
@@ -33,6 +35,8 @@ struct stack_limits {
     uint32_t reass_datagrams; /* incomplete at once: 256 */
     uint32_t reass_bytes;     /* held by them: 4 MiB */
     uint32_t flows;           /* connections: 1,048,576 */
+    uint32_t time_wait;       /* connections in TIME-WAIT; the oldest makes room: 65,536 */
+    uint64_t tcp_memory;      /* bytes that connections hold for their peers (PKT_COST): 64 MiB */
     uint32_t tx_queue;        /* packets waiting for one device: 4096 */
 };
 
@@ -43,6 +47,19 @@ struct stack_icmp {
     uint32_t error_burst; /* 0: 50 */
 };
 
+#define STACK_LISTENERS_MAX     64
+#define STACK_LISTENER_NAME_MAX 32
+
+/* A TCP port that we answer on. */
+struct stack_listener {
+    char name[STACK_LISTENER_NAME_MAX]; /* unique */
+    struct ip_addr addr; /* ours; 0.0.0.0: every IPv4 one; :: : every one of both families */
+    uint16_t port;       /* 1..65535; of listeners on one port the most specific address wins */
+    const struct stream_service *service;
+    uint32_t backlog; /* half-open connections kept in a worker, then SYN cookies; 0: 1024 */
+    bool no_cookies;  /* then SYNs are dropped instead */
+};
+
 struct stack_config {
     uint16_t worker; /* this one's index */
     uint16_t n_workers;
@@ -50,6 +67,9 @@ struct stack_config {
     const struct iface_config *iface; /* copied */
     struct stack_icmp icmp;
     struct stack_limits limits;
+    struct tcp_settings tcp;
+    uint16_t n_listeners;                  /* 0..STACK_LISTENERS_MAX */
+    const struct stack_listener *listener; /* copied; no two with one address and port */
 };
 
 /* What a stack is given to live on. All of it outlives the stack. */
@@ -66,7 +86,11 @@ struct stack_env {
 
 enum stack_error {
     STACK_E_MEMORY = -1,
-    STACK_E_CONFIG = -2, /* an address, MTU or count outside what iface.h allows */
+    STACK_E_CONFIG = -2, /* an address, MTU, count or setting outside of what is allowed */
+    STACK_E_NO_ROUTE = -3,
+    STACK_E_NO_SOURCE = -4, /* no usable address of ours to speak from */
+    STACK_E_NO_PORT = -5,   /* every port of the range is in use with that destination */
+    STACK_E_LIMIT = -6,     /* bound of connections or of memory */
 };
 
 /* NULL: no memory, or a configuration outside iface.h's bounds; *error (may be NULL) says which. */
@@ -75,8 +99,10 @@ struct stack *stack_create(const struct stack_config *config, const struct stack
 void stack_destroy(struct stack *s);
 
 /*
- * New addresses, gateways, MTU and ICMP settings; the number, names and MACs of the interfaces must
- * be the same. Addresses that stay keep their state. 0 or an error, and then nothing has changed.
+ * New addresses, gateways, MTU, ICMP settings, TCP settings and listeners; the number, names and
+ * MACs of the interfaces must be the same. Addresses that stay keep their state, and connections
+ * live on with the settings they began with where those cannot change, also those of a listener
+ * that is no more. 0 or an error, and then nothing has changed.
  */
 int stack_configure(struct stack *s, const struct stack_config *config, tick_t now);
 
@@ -86,15 +112,36 @@ int stack_configure(struct stack *s, const struct stack_config *config, tick_t n
  */
 void stack_input(struct stack *s, struct pkt *const *burst, unsigned n, tick_t now);
 
-/* Up to room packets to transmit on iface, the caller's from here on. Returns how many. */
-unsigned stack_output(struct stack *s, uint16_t iface, struct pkt **burst, unsigned room);
+/*
+ * Up to room packets to transmit on iface, the caller's from here on. Returns how many. Services
+ * run here, and connections cut their segments, as many as the device takes: what it does not take
+ * stays in the connections.
+ */
+unsigned stack_output(struct stack *s, uint16_t iface, struct pkt **burst, unsigned room,
+                      tick_t now);
 
-/* Packets waiting in stack_output. */
+/* Packets waiting in stack_output; at least 1 where a connection wants to send, or a service is to
+ * be told something, now. */
 unsigned stack_pending(const struct stack *s, uint16_t iface);
 
 /* When to call stack_expire at the latest; TICK_NEVER: nothing is waiting. */
 tick_t stack_deadline(const struct stack *s);
 void stack_expire(struct stack *s, tick_t now);
+
+/*
+ * Opens a TCP connection; the service hears opened or reset. The source port is one whose answers
+ * the devices bring to this worker (stack/steer.h). NULL: *error (may be NULL) says why; the
+ * service hears nothing then.
+ */
+struct stack_connect {
+    struct ip_addr remote;
+    uint16_t port;
+    struct ip_addr local; /* an address of ours; :: : the best */
+    const struct stream_service *service;
+    void *user; /* of the stream */
+};
+struct stream *stack_connect(struct stack *s, const struct stack_connect *to, tick_t now,
+                             enum stack_error *error);
 
 /* Answers a request of the control core in place. */
 void stack_control(struct stack *s, struct ctl_request *r, tick_t now);

@@ -15,40 +15,75 @@
 
 #include "stats/drop.h"
 
-#define COUNTERS(X)                                                                      \
-    X(TURNS, "turns", "turns of the worker's loop")                                      \
-    X(BUSY_CYCLES, "busy_cycles", "TSC cycles of turns that did work")                   \
-    X(IDLE_CYCLES, "idle_cycles", "TSC cycles of turns that found none, sleep included") \
-    X(SLEEPS, "sleeps", "times the worker gave up its core")                             \
-    X(RX_PACKETS, "rx_packets", "packets that entered the stack")                        \
-    X(RX_BYTES, "rx_bytes", "bytes of those, from the Ethernet header on")               \
-    X(TX_PACKETS, "tx_packets", "packets that left the stack")                           \
-    X(TX_BYTES, "tx_bytes", "bytes of those, from the Ethernet header on")               \
-    X(WRONG_WORKER, "wrong_worker", "packets received here and handed to their owner")   \
-    X(HANDED_IN, "handed_in", "packets and copies received from another worker")         \
-    X(ARP_RX_REQUESTS, "arp_rx_requests", "ARP requests received")                       \
-    X(ARP_RX_REPLIES, "arp_rx_replies", "ARP replies received")                          \
-    X(ARP_TX_REQUESTS, "arp_tx_requests", "ARP requests sent")                           \
-    X(ARP_TX_REPLIES, "arp_tx_replies", "ARP replies sent")                              \
-    X(ND_RX_SOLICITS, "nd_rx_solicits", "neighbour solicitations received")              \
-    X(ND_RX_ADVERTS, "nd_rx_adverts", "neighbour advertisements received")               \
-    X(ND_TX_SOLICITS, "nd_tx_solicits", "neighbour solicitations sent")                  \
-    X(ND_TX_ADVERTS, "nd_tx_adverts", "neighbour advertisements sent")                   \
-    X(DAD_PROBES, "dad_probes", "duplicate address detection probes sent")               \
-    X(DAD_DUPLICATES, "dad_duplicates", "addresses found to be in use by another host")  \
-    X(MLD_RX_QUERIES, "mld_rx_queries", "multicast listener queries received")           \
-    X(MLD_TX_REPORTS, "mld_tx_reports", "multicast listener reports sent")               \
-    X(ICMP_RX_ECHO, "icmp_rx_echo", "echo requests received, both families")             \
-    X(ICMP_TX_ECHO, "icmp_tx_echo", "echo replies sent, both families")                  \
-    X(ICMP_RX_ERRORS, "icmp_rx_errors", "ICMP errors received about packets of ours")    \
-    X(ICMP_TX_ERRORS, "icmp_tx_errors", "ICMP errors sent")                              \
-    X(ICMP_ERRORS_LIMITED, "icmp_errors_limited",                                        \
-      "ICMP errors not sent because of the rate limit")                                  \
-    X(FRAG_RX, "frag_rx", "fragments received")                                          \
-    X(FRAG_REASSEMBLED, "frag_reassembled", "datagrams put together from fragments")     \
-    X(FRAG_TX, "frag_tx", "fragments sent")                                              \
-    X(PMTU_LOWERED, "pmtu_lowered", "path MTU lowered by a packet too big message")      \
-    X(NEIGH_CHANGES, "neigh_changes", "neighbours whose link-layer address changed")
+#define COUNTERS(X)                                                                       \
+    X(TURNS, "turns", "turns of the worker's loop")                                       \
+    X(BUSY_CYCLES, "busy_cycles", "TSC cycles of turns that did work")                    \
+    X(IDLE_CYCLES, "idle_cycles", "TSC cycles of turns that found none, sleep included")  \
+    X(SLEEPS, "sleeps", "times the worker gave up its core")                              \
+    X(RX_PACKETS, "rx_packets", "packets that entered the stack")                         \
+    X(RX_BYTES, "rx_bytes", "bytes of those, from the Ethernet header on")                \
+    X(TX_PACKETS, "tx_packets", "packets that left the stack")                            \
+    X(TX_BYTES, "tx_bytes", "bytes of those, from the Ethernet header on")                \
+    X(WRONG_WORKER, "wrong_worker", "packets received here and handed to their owner")    \
+    X(HANDED_IN, "handed_in", "packets and copies received from another worker")          \
+    X(ARP_RX_REQUESTS, "arp_rx_requests", "ARP requests received")                        \
+    X(ARP_RX_REPLIES, "arp_rx_replies", "ARP replies received")                           \
+    X(ARP_TX_REQUESTS, "arp_tx_requests", "ARP requests sent")                            \
+    X(ARP_TX_REPLIES, "arp_tx_replies", "ARP replies sent")                               \
+    X(ND_RX_SOLICITS, "nd_rx_solicits", "neighbour solicitations received")               \
+    X(ND_RX_ADVERTS, "nd_rx_adverts", "neighbour advertisements received")                \
+    X(ND_TX_SOLICITS, "nd_tx_solicits", "neighbour solicitations sent")                   \
+    X(ND_TX_ADVERTS, "nd_tx_adverts", "neighbour advertisements sent")                    \
+    X(DAD_PROBES, "dad_probes", "duplicate address detection probes sent")                \
+    X(DAD_DUPLICATES, "dad_duplicates", "addresses found to be in use by another host")   \
+    X(MLD_RX_QUERIES, "mld_rx_queries", "multicast listener queries received")            \
+    X(MLD_TX_REPORTS, "mld_tx_reports", "multicast listener reports sent")                \
+    X(ICMP_RX_ECHO, "icmp_rx_echo", "echo requests received, both families")              \
+    X(ICMP_TX_ECHO, "icmp_tx_echo", "echo replies sent, both families")                   \
+    X(ICMP_RX_ERRORS, "icmp_rx_errors", "ICMP errors received about packets of ours")     \
+    X(ICMP_TX_ERRORS, "icmp_tx_errors", "ICMP errors sent")                               \
+    X(ICMP_ERRORS_LIMITED, "icmp_errors_limited",                                         \
+      "ICMP errors not sent because of the rate limit")                                   \
+    X(FRAG_RX, "frag_rx", "fragments received")                                           \
+    X(FRAG_REASSEMBLED, "frag_reassembled", "datagrams put together from fragments")      \
+    X(FRAG_TX, "frag_tx", "fragments sent")                                               \
+    X(PMTU_LOWERED, "pmtu_lowered", "path MTU lowered by a packet too big message")       \
+    X(NEIGH_CHANGES, "neigh_changes", "neighbours whose link-layer address changed")      \
+    X(TCP_RX_SEGMENTS, "tcp_rx_segments", "TCP segments received, bad ones too")          \
+    X(TCP_RX_BYTES, "tcp_rx_bytes", "bytes of TCP data received in order")                \
+    X(TCP_TX_SEGMENTS, "tcp_tx_segments", "TCP segments sent")                            \
+    X(TCP_TX_BYTES, "tcp_tx_bytes", "bytes of TCP data sent, the first time")             \
+    X(TCP_RETRANSMITS, "tcp_retransmits", "TCP segments sent again")                      \
+    X(TCP_RETRANSMIT_BYTES, "tcp_retransmit_bytes", "bytes of TCP data sent again")       \
+    X(TCP_ACCEPTED, "tcp_accepted", "TCP connections established by the other side")      \
+    X(TCP_CONNECTED, "tcp_connected", "TCP connections established by us")                \
+    X(TCP_OPENED, "tcp_opened", "TCP connections begun, either way")                      \
+    X(TCP_CLOSED, "tcp_closed", "TCP connections ended, whatever way")                    \
+    X(TCP_RESETS_RX, "tcp_resets_rx", "TCP connections ended by a reset received")        \
+    X(TCP_RESETS_TX, "tcp_resets_tx", "TCP resets sent")                                  \
+    X(TCP_TIMED_OUT, "tcp_timed_out", "TCP connections given up for want of answers")     \
+    X(TCP_RTO, "tcp_rto", "TCP retransmission timeouts")                                  \
+    X(TCP_TLP, "tcp_tlp", "TCP tail loss probes sent")                                    \
+    X(TCP_RECOVERIES, "tcp_recoveries", "times that TCP entered fast recovery")           \
+    X(TCP_SPURIOUS, "tcp_spurious", "TCP recoveries found needless and undone")           \
+    X(TCP_REORDERED, "tcp_reordered", "TCP segments received out of order")               \
+    X(TCP_DSACK_RX, "tcp_dsack_rx", "reports of duplicates received (RFC 2883)")          \
+    X(TCP_DSACK_TX, "tcp_dsack_tx", "reports of duplicates sent")                         \
+    X(TCP_CHALLENGES, "tcp_challenges", "challenge ACKs sent (RFC 5961)")                 \
+    X(TCP_CHALLENGES_LIMITED, "tcp_challenges_limited",                                   \
+      "challenge ACKs not sent because of the rate limit")                                \
+    X(TCP_COOKIES_TX, "tcp_cookies_tx", "SYN cookies sent")                               \
+    X(TCP_COOKIES_RX, "tcp_cookies_rx", "TCP connections made from a SYN cookie")         \
+    X(TCP_TIME_WAIT, "tcp_time_wait", "TCP connections that entered TIME-WAIT")           \
+    X(TCP_TIME_WAIT_REUSED, "tcp_time_wait_reused",                                       \
+      "TIME-WAIT ended by a new connection (RFC 6191)")                                   \
+    X(TCP_TIME_WAIT_RECYCLED, "tcp_time_wait_recycled",                                   \
+      "TIME-WAIT ended early at the bound of their number")                               \
+    X(TCP_WINDOW_PROBES, "tcp_window_probes", "TCP zero-window probes sent")              \
+    X(TCP_KEEPALIVES, "tcp_keepalives", "TCP keepalive probes sent")                      \
+    X(TCP_BLACK_HOLES, "tcp_black_holes", "TCP segment size lowered for want of answers") \
+    X(TCP_CE_RX, "tcp_ce_rx", "TCP segments received with congestion experienced")        \
+    X(TCP_ECE_RX, "tcp_ece_rx", "TCP congestion windows lowered by an echo of that")
 
 enum counter {
 #define X(id, name, text) COUNTER_##id,

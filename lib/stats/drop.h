@@ -41,6 +41,22 @@
     X(ND_NOT_OURS, "nd_not_ours", "neighbour discovery about an address that is not ours")       \
     X(ND_CONFLICT, "nd_conflict", "another host claims our address")                             \
     X(UDP_PORT, "udp_port", "no listener on that UDP port")                                      \
+    X(TCP_PORT, "tcp_port", "no connection and no listener on that TCP port")                    \
+    X(TCP_DESTINATION, "tcp_destination", "TCP to a group address")                              \
+    X(TCP_FLAGS, "tcp_flags", "TCP flags that no segment has together")                          \
+    X(TCP_SEQUENCE, "tcp_sequence", "TCP segment outside of the receive window")                 \
+    X(TCP_DUPLICATE, "tcp_duplicate", "TCP segment that was received before")                    \
+    X(TCP_PAWS, "tcp_paws", "TCP timestamp older than the last one (RFC 7323 5)")                \
+    X(TCP_ACK, "tcp_ack", "TCP acknowledgment of what was never sent, or far too old")           \
+    X(TCP_RST, "tcp_rst", "TCP reset that is not exactly in sequence (RFC 5961 3)")              \
+    X(TCP_SYN, "tcp_syn", "TCP SYN within a connection (RFC 5961 4)")                            \
+    X(TCP_STATE, "tcp_state", "TCP segment of no use in the connection's state")                 \
+    X(TCP_CLOSED, "tcp_closed", "TCP data that came after we were done reading")                 \
+    X(TCP_REORDER_LIMIT, "tcp_reorder_limit", "bound of TCP data received out of order")         \
+    X(TCP_BACKLOG, "tcp_backlog", "TCP SYN while the backlog was full and cookies are off")      \
+    X(TCP_COOKIE, "tcp_cookie", "TCP acknowledgment with an invalid SYN cookie")                 \
+    X(TCP_LIMIT, "tcp_limit", "TCP connection refused at the bound of connections")              \
+    X(TCP_MEMORY, "tcp_memory", "TCP refused at the bound of memory")                            \
     X(NEIGH_QUEUE_FULL, "neigh_queue_full", "oldest packet waiting for a neighbour made room")   \
     X(NEIGH_UNREACHABLE, "neigh_unreachable", "neighbour did not answer")                        \
     X(NEIGH_TABLE_FULL, "neigh_table_full", "no room for another neighbour")                     \

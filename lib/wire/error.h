@@ -46,7 +46,11 @@
       "hop limit, source, group or missing router alert forbidden by RFC 3810 6.2")               \
     X(UDP_SHORT, "udp_short", "fewer bytes than a UDP header")                                    \
     X(UDP_LENGTH, "udp_length", "UDP length under 8 or beyond the packet")                        \
-    X(UDP_CHECKSUM, "udp_checksum", "wrong UDP checksum, or none over IPv6")
+    X(UDP_CHECKSUM, "udp_checksum", "wrong UDP checksum, or none over IPv6")                      \
+    X(TCP_SHORT, "tcp_short", "fewer bytes than a TCP header")                                    \
+    X(TCP_OFFSET, "tcp_offset", "TCP data offset under 5 or beyond the packet")                   \
+    X(TCP_OPTION, "tcp_option", "TCP option of impossible length")                                \
+    X(TCP_CHECKSUM, "tcp_checksum", "wrong TCP checksum")
 
 enum wire_error {
     WIRE_OK,

@@ -153,7 +153,7 @@ static unsigned drain(struct bench *b)
 {
     struct pkt *out[BURST];
     unsigned total = 0, n;
-    while ((n = stack_output(b->stack, 0, out, BURST)) > 0)
+    while ((n = stack_output(b->stack, 0, out, BURST, b->now)) > 0)
         total += n;
     return total;
 }
@@ -239,7 +239,7 @@ static unsigned by_stack(struct bench *b, struct pkt **burst)
 {
     struct pkt *out[BURST];
     stack_input(b->stack, burst, BURST, b->now);
-    return stack_output(b->stack, 0, out, BURST);
+    return stack_output(b->stack, 0, out, BURST, b->now);
 }
 
 static void exchange(uint8_t *a, uint8_t *b, size_t len)

@@ -77,7 +77,7 @@ static void drain(struct fuzz *f)
 {
     for (uint16_t i = 0; i < 2; i++) {
         struct pkt *p;
-        while (stack_output(f->stack, i, &p, 1) == 1) {
+        while (stack_output(f->stack, i, &p, 1, f->now) == 1) {
             require(pkt_ok(p) && p->iface == i && p->total <= sizeof(f->out));
             require(!p->next || (f->iface[i].offload & IFACE_TX_MULTI_SEGS));
             pkt_copy_out(p, 0, f->out, p->total);

@@ -110,7 +110,7 @@ static void drain(struct sim_worker *w)
 {
     struct pkt *burst[32];
     unsigned n;
-    while ((n = stack_output(w->stack, 0, burst, 32)) > 0)
+    while ((n = stack_output(w->stack, 0, burst, 32, w->host->node.sim->now)) > 0)
         for (unsigned i = 0; i < n; i++)
             transmit(w->host, burst[i]);
     must(stack_pending(w->stack, 0) == 0);

@@ -207,7 +207,7 @@ void runtime_pool(const struct runtime *rt, unsigned pool, struct runtime_pool *
 /* One page of a table of n rows; true where another follows. */
 static void page(struct ctl_request *r, const void *rows, size_t row, unsigned n, void *to)
 {
-    unsigned left = r->cursor < n ? n - r->cursor : 0;
+    unsigned left = r->cursor < n ? n - (unsigned)r->cursor : 0;
     r->n = left < r->max ? left : r->max;
     memcpy(to, (const char *)rows + r->cursor * row, r->n * row);
     r->cursor += r->n;

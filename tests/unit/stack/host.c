@@ -344,7 +344,7 @@ void meet6(void)
 const struct frame_seen *said_on(uint16_t iface)
 {
     struct pkt *p;
-    ck_assert_msg(stack_output(host.stack, iface, &p, 1) == 1, "nothing was said");
+    ck_assert_msg(stack_output(host.stack, iface, &p, 1, host.now) == 1, "nothing was said");
     ck_assert(pkt_ok(p));
     ck_assert_uint_eq(p->iface, iface);
     ck_assert_uint_le(p->total, sizeof(host.said));
@@ -415,7 +415,7 @@ unsigned ignore(void)
     unsigned n = 0;
     struct pkt *p;
     for (uint16_t i = 0; i < host.config.n_ifaces; i++)
-        while (stack_output(host.stack, i, &p, 1) == 1) {
+        while (stack_output(host.stack, i, &p, 1, host.now) == 1) {
             pkt_free(p);
             n++;
         }

@@ -152,7 +152,8 @@ static bool learn(unsigned n, const struct mac_addr *mac, bool solicited, bool o
 static bool row(unsigned n, struct ctl_neighbour *r)
 {
     struct ctl_neighbour rows[64];
-    uint32_t cursor = 0, got = 0;
+    uint64_t cursor = 0;
+    uint32_t got = 0;
     struct ip_addr a = addr(n);
     ck_assert(!neigh_list(cache, rows, 64, &cursor, &got, now));
     ck_assert_uint_eq(got, neigh_count(cache));
@@ -732,7 +733,8 @@ START_TEST(listing_is_paged)
     for (unsigned n = 1; n <= 8; n++)
         learn(n, &MAC_A, false, true, true);
     struct ctl_neighbour rows[3];
-    uint32_t cursor = 0, n = 0, seen = 0;
+    uint64_t cursor = 0;
+    uint32_t n = 0, seen = 0;
     bool met[9] = {false};
     for (unsigned page = 0; page < 3; page++) {
         bool more = neigh_list(cache, rows, 3, &cursor, &n, now);

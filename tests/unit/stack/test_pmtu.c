@@ -147,7 +147,7 @@ END_TEST
 START_TEST(lists_by_pages)
 {
     struct ctl_path rows[MAX];
-    uint32_t cursor = 0;
+    uint64_t cursor = 0;
     uint32_t n = 99;
     ck_assert(!pmtu_list(pmtu, rows, MAX, &cursor, &n, 0));
     ck_assert_uint_eq(n, 0);

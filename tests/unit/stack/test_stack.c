@@ -123,15 +123,15 @@ START_TEST(a_burst_is_taken_in_order)
     stack_input(host.stack, burst, 32, host.now);
     ck_assert_uint_eq(stack_pending(host.stack, 0), 32);
     struct pkt *out[20];
-    ck_assert_uint_eq(stack_output(host.stack, 0, out, 0), 0);
+    ck_assert_uint_eq(stack_output(host.stack, 0, out, 0, host.now), 0);
     for (uint16_t i = 0; i < 12; i++)
         ck_assert_uint_eq(said()->icmp.seq, i);
-    ck_assert_uint_eq(stack_output(host.stack, 0, out, 20), 20);
+    ck_assert_uint_eq(stack_output(host.stack, 0, out, 20, host.now), 20);
     for (uint16_t i = 0; i < 20; i++) {
         ck_assert_uint_eq(out[i]->data[ETHER_LEN + 20 + 7], i + 12u);
         pkt_free(out[i]);
     }
-    ck_assert_uint_eq(stack_output(host.stack, 0, out, 20), 0);
+    ck_assert_uint_eq(stack_output(host.stack, 0, out, 20, host.now), 0);
 }
 END_TEST
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef MILLRACE_STACK_LIMIT_H
-#define MILLRACE_STACK_LIMIT_H
+#ifndef MILLRACE_BASE_LIMIT_H
+#define MILLRACE_BASE_LIMIT_H
 
 /*
  * A token bucket: so many events a second on average, so many at once. Exact over any time: what is

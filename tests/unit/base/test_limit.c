@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "stack/limit.h"
+#include "base/limit.h"
 
 #include "base/rng.h"
 #include "support/unit.h"

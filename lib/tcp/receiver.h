@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef MILLRACE_TCP_RECEIVER_H
+#define MILLRACE_TCP_RECEIVER_H
+
+/*
+ * The receiving half of a connection: what has arrived and in which order, the window it may fill,
+ * when to acknowledge, and which SACK blocks to tell. It takes segments that conn.c has found to
+ * belong to the connection and gives back bytes in order.
+ *
+ *   RFC 9293 3.8.6  window, silly windows, delayed ACKs   RFC 2018, 2883  SACK, D-SACK
+ *   RFC 5681 4.2    ACK at once on gaps                   RFC 7323 2.4    window scale
+ *
+ * The window never shrinks: what was offered stays acceptable (RFC 9293 3.8.6). It opens by a
+ * credit scheme: bytes given to the service and not consumed are not offered again. Its size grows
+ * with what the service consumes in a round trip (dynamic right-sizing: Fisk and Feng, 2001).
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/mem.h"
+#include "base/serial.h"
+#include "base/tick.h"
+#include "buf/pkt.h"
+#include "stats/drop.h"
+#include "tcp/reorder.h"
+#include "wire/tcp.h"
+
+enum receiver_ack {
+    RECEIVER_ACK_NONE,    /* nothing to acknowledge */
+    RECEIVER_ACK_DELAYED, /* soon, or with the next data: receiver_ack_due says when */
+    RECEIVER_ACK_NOW,
+};
+
+struct tcp_receiver {
+    seq32_t nxt;   /* next number expected; all before it have arrived */
+    seq32_t right; /* right edge of the window that was offered; never moves back */
+    uint32_t size; /* bytes that may be offered and not yet consumed, together */
+    uint32_t size_max;
+    uint32_t unconsumed; /* bytes given out in order and not yet consumed */
+    uint8_t scale;       /* of the window field, ours; 0 without window scaling */
+    bool scaled;
+    bool sack;         /* we may send SACK */
+    bool fin_known;    /* a FIN has been seen, at fin_seq */
+    bool fin_reached;  /* and everything before it has arrived: nxt is one past it */
+    seq32_t fin_seq;
+    struct tcp_reorder reorder;
+    struct tcp_sack dsack; /* to be told with the next ACK; valid with dsack_due */
+    bool dsack_due;
+    /* Acknowledging. */
+    enum receiver_ack ack;
+    tick_t ack_due;       /* with RECEIVER_ACK_DELAYED */
+    tick_t ack_delay;     /* the most (settings.delayed_ack) */
+    uint8_t quick;        /* segments still to be acknowledged at once: at the start, after gaps */
+    uint32_t unacked;     /* bytes in order since the last ACK was sent */
+    uint16_t segment;     /* estimate of the peer's segment size */
+    seq32_t acked;        /* the acknowledgment last sent */
+    tick_t last;          /* arrival of the last data; 0: none */
+    /* Right-sizing. */
+    tick_t rtt;       /* estimate on this side; 0: none */
+    tick_t round_at;  /* when the present round began */
+    seq32_t round_end; /* without timestamps: a window's end, whose arrival ends the measurement */
+    uint32_t round_bytes; /* consumed in it */
+};
+
+struct receiver_args {
+    struct mem *mem;
+    struct pkt_pool *pool; /* for coalescing */
+    seq32_t irs;           /* nxt is one past it: the SYN has been received */
+    uint32_t size;         /* first window */
+    uint32_t size_max;
+    tick_t ack_delay;
+    uint16_t mss; /* that we announced */
+};
+
+void receiver_init(struct tcp_receiver *r, const struct receiver_args *a);
+/* Frees what waits. */
+void receiver_fini(struct tcp_receiver *r);
+/* scaled: both sides sent the option; scale is what we announced. */
+void receiver_negotiated(struct tcp_receiver *r, bool sack, bool scaled, uint8_t scale);
+
+/* The smallest scale with which size_max can be offered. */
+uint8_t receiver_scale_for(uint32_t size_max);
+
+/* Is any part of [seq, seq + len) acceptable (RFC 9293 3.10.7.4, the four cases)? */
+bool receiver_acceptable(const struct tcp_receiver *r, seq32_t seq, uint32_t len);
+
+struct receiver_result {
+    struct pkt *data;  /* in order, the caller's; NULL: none */
+    uint32_t bytes;    /* of it */
+    bool end;          /* the peer's FIN has been reached by this segment */
+    bool reordered;    /* it arrived out of order */
+    enum drop drop;    /* DROP_NONE, or why nothing of it was kept: TCP_DUPLICATE, TCP_REORDER_LIMIT,
+                          TCP_SEQUENCE */
+};
+
+/*
+ * A segment with data or FIN: p, which is taken, starts at its first byte, numbered seq; p may be
+ * NULL for a bare FIN. What lies outside of the window is cut off. Overlap: bytes that arrived
+ * first stay. lean: memory is short, keep nothing out of order. Sets ack as RFC 5681 4.2 asks.
+ * The dropped packet is freed, and counted by the caller.
+ */
+void receiver_input(struct tcp_receiver *r, seq32_t seq, struct pkt *p, bool fin, bool lean,
+                    tick_t now, struct receiver_result *result);
+
+/* n bytes given out were consumed. True: the window has opened by so much that the other side
+ * should hear of it now (RFC 9293 3.8.6.2.2); ack is then RECEIVER_ACK_NOW. */
+bool receiver_consumed(struct tcp_receiver *r, uint32_t n, tick_t now);
+/* An estimate of the round trip, from the handshake, or by a timestamp. */
+void receiver_rtt(struct tcp_receiver *r, tick_t rtt);
+
+/* An ACK is being sent: the window field for it, and right moves. syn: not scaled. lean: memory is
+ * short, open no further. */
+uint16_t receiver_window(struct tcp_receiver *r, bool syn, bool lean);
+/* Up to max blocks for it: D-SACK first, then the most recently changed (RFC 2018 4, RFC 2883 4). */
+unsigned receiver_sacks(const struct tcp_receiver *r, struct tcp_sack *to, unsigned max);
+/* It was sent. */
+void receiver_acked(struct tcp_receiver *r, tick_t now);
+
+static inline tick_t receiver_deadline(const struct tcp_receiver *r)
+{
+    return r->ack == RECEIVER_ACK_DELAYED ? r->ack_due : TICK_NEVER;
+}
+/* The delayed ACK is due: ack becomes RECEIVER_ACK_NOW where the time has come. */
+void receiver_expire(struct tcp_receiver *r, tick_t now);
+
+/* Memory held out of order, see pkt_cost. */
+uint32_t receiver_cost(const struct tcp_receiver *r);
+bool receiver_ok(const struct tcp_receiver *r);
+
+#endif

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef MILLRACE_TCP_RTT_H
+#define MILLRACE_TCP_RTT_H
+
+/* Round-trip time and retransmission timeout (RFC 6298), and the minimum that RACK and HyStart++
+ * ask for. */
+
+#include <stdint.h>
+
+#include "base/tick.h"
+
+#define TCP_RTO_INITIAL (1 * TICK_SEC)  /* RFC 6298 2.1 */
+#define TCP_RTO_MAX     (60 * TICK_SEC) /* RFC 6298 2.5 */
+
+struct tcp_rtt {
+    tick_t srtt;   /* 0: none measured yet */
+    tick_t rttvar;
+    tick_t rto;    /* without backoff, within rto_min .. TCP_RTO_MAX */
+    tick_t min;    /* least of the last min_window; TICK_NEVER: none */
+    tick_t min_at; /* when that was measured */
+    tick_t latest; /* the last sample, 0: none */
+    tick_t rto_min;
+};
+
+void tcp_rtt_init(struct tcp_rtt *r, tick_t rto_min);
+/* A sample, > 0, by Karn's rule of what was sent once or is told by its timestamp. samples: how
+ * many are expected in a round trip, so that many do not shorten the memory (RFC 7323 appendix G).
+ */
+void tcp_rtt_sample(struct tcp_rtt *r, tick_t rtt, uint32_t samples, tick_t now);
+
+#endif

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef MILLRACE_TCP_SENDER_H
+#define MILLRACE_TCP_SENDER_H
+
+/*
+ * The sending half of a connection as arithmetic: what is in flight, what of it is lost, when to
+ * send what again, and how much may go. It knows sequence numbers and times, no bytes and no
+ * packets, so that it is tested without either; conn.h owns one and does what it says.
+ *
+ *   RFC 6298  RTO with Karn's rule and backoff      RFC 8985  RACK-TLP
+ *   RFC 6675  SACK-based recovery, limited transmit RFC 6937  proportional rate reduction
+ *   RFC 6582  NewReno, where there is no SACK       RFC 5682  F-RTO
+ *   RFC 3168  one reduction a window for ECN        RFC 2883, 3522  undoing what D-SACK or
+ *   RFC 5681 4.1  restart after idle                          timestamps prove needless
+ *
+ * How it is used, by one thread:
+ *
+ *   to send    while ((n = sender_room(s)) > 0): if sender_resend names a segment, send that and
+ *              say sender_resent; else send new data and say sender_sent.
+ *   to receive sender_ack, with what conn.c has validated: una <= ack <= nxt.
+ *   timers     sender_deadline and sender_expire, which says what to do.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/mem.h"
+#include "base/serial.h"
+#include "base/tick.h"
+#include "stats/counter.h"
+#include "tcp/cc.h"
+#include "tcp/inflight.h"
+#include "tcp/rtt.h"
+#include "wire/tcp.h"
+
+/* Bits that can be printed: X(enumerator, name) */
+#define SENDER_STATES(X)                                               \
+    X(OPEN, "open")         /* nothing suspicious */                   \
+    X(DISORDER, "disorder") /* SACKs or duplicate ACKs, no loss yet */ \
+    X(CWR, "cwr")           /* window reduced for ECN */               \
+    X(RECOVERY, "recovery") /* fast recovery */                        \
+    X(LOSS, "loss")         /* after a retransmission timeout */
+
+enum sender_state {
+#define X(id, name) SENDER_##id,
+    SENDER_STATES(X)
+#undef X
+        SENDER_STATE_END
+};
+
+const char *sender_state_name(enum sender_state s);
+
+struct tcp_sender {
+    seq32_t una; /* lowest not acknowledged */
+    seq32_t nxt; /* one past the highest sent */
+    uint32_t mss; /* payload bytes of a full segment, as sent now */
+    bool sack;    /* the other side sends SACK */
+    bool timestamps;
+    enum sender_state state;
+    struct inflight inflight;
+    struct tcp_rtt rtt;
+    struct tcp_cc cc;
+    struct counters *counters;
+
+    /* Recovery (RFC 6675 5): over when una reaches this. */
+    seq32_t recovery_end;
+    uint32_t dup_acks; /* without SACK: duplicates counted (RFC 5681 3.2) */
+    /* PRR (RFC 6937 3.1), valid in CWR and RECOVERY. */
+    uint32_t prr_delivered;
+    uint32_t prr_out;
+    uint32_t prr_flight; /* RecoverFS */
+    /* RACK (RFC 8985 5.2). */
+    tick_t rack_sent; /* transmission time of the most recently delivered segment; 0: none */
+    seq32_t rack_end;
+    tick_t rack_rtt;
+    uint8_t reo_steps;    /* reo_wnd_mult */
+    uint8_t reo_persist;  /* recoveries until it falls back to 1 */
+    bool reordering_seen;
+    seq32_t rack_dsack_round; /* with reo_steps > 1 */
+    seq32_t fack;             /* highest acknowledged, cumulatively or selectively */
+    /* TLP (RFC 8985 7.2). */
+    seq32_t tlp_end;
+    bool tlp_out;    /* a probe awaits its answer */
+    bool tlp_resent; /* and it was a retransmission */
+    /* F-RTO (RFC 5682 2.1): 0 off, then the step. */
+    uint8_t frto;
+    /* Undo: what was before the last reduction, valid while undo_ok. */
+    bool undo_ok;
+    seq32_t undo_una;
+    uint32_t undo_cwnd;
+    uint32_t undo_ssthresh;
+    uint32_t undo_resent; /* retransmissions of that episode not yet proven needless */
+    tick_t resent_at;     /* of the first retransmission of the episode (RFC 3522) */
+    /* ECN (RFC 3168 6.1.2): no further reduction before una reaches this. */
+    seq32_t ecn_end;
+    bool ecn_wait;
+    bool cwr_due; /* the next new data carries CWR; conn.c clears it */
+
+    tick_t timer; /* the one that runs; TICK_NEVER: none */
+    uint8_t timer_kind;
+    uint8_t backoff;     /* retransmission timeouts in a row, saturating */
+    tick_t last_sent;    /* of anything */
+    tick_t stalled_since; /* the oldest unacknowledged data was first sent or una last moved; with
+                             inflight not empty */
+    uint64_t delivered;   /* bytes, ever */
+    uint64_t retransmitted;
+};
+
+struct sender_args {
+    struct mem *mem;
+    struct counters *counters;
+    seq32_t iss;
+    uint32_t mss;
+    enum tcp_congestion congestion;
+    uint16_t initial_window; /* segments */
+    uint32_t cwnd_max;       /* bytes */
+    tick_t rto_min;
+    uint32_t segments_max; /* records in flight */
+};
+
+/* una = nxt = iss. */
+void sender_init(struct tcp_sender *s, const struct sender_args *a);
+void sender_fini(struct tcp_sender *s);
+/* What the handshake agreed on; before any data is sent. */
+void sender_negotiated(struct tcp_sender *s, bool sack, bool timestamps, uint32_t mss);
+/* Segments are smaller from now on (path MTU), or larger again. Those in flight that are larger
+ * than mss are LOST at once, without congestion, if `lost`. */
+void sender_set_mss(struct tcp_sender *s, uint32_t mss, bool lost, tick_t now);
+
+/* ---- sending ---- */
+
+/* May there be one more record? Where not, nothing new is sent. */
+bool sender_can_send(struct tcp_sender *s);
+/* Something is about to be sent after a silence: restarts cwnd if that was long. */
+void sender_wakes(struct tcp_sender *s, tick_t now);
+/* Bytes that may leave now by cwnd, PRR, limited transmit and loss state; 0: none. The peer's
+ * window is conn.c's affair. In RECOVERY and LOSS it allows the first retransmission in any case.
+ */
+uint32_t sender_room(const struct tcp_sender *s);
+/* The lowest LOST segment, to be sent again before anything new; NULL: none. Its len may be longer
+ * than mss: then sender_split first. */
+struct tcp_seg *sender_resend(struct tcp_sender *s);
+/* The record is cut in two, the first of len bytes; false: no room for a record, then it is sent
+ * whole. Pointers to records are invalid afterwards; returns through *seg the first part. */
+bool sender_split(struct tcp_sender *s, struct tcp_seg **seg, uint32_t len);
+/* New data (or SYN, FIN) of len numbers was sent at nxt, which moves. limited: the application had
+ * no more. Only after sender_can_send. */
+void sender_sent(struct tcp_sender *s, uint32_t len, bool limited, tick_t now);
+/* seg was sent again. */
+void sender_resent(struct tcp_sender *s, struct tcp_seg *seg, tick_t now);
+
+/* ---- receiving ---- */
+
+struct sender_ack {
+    seq32_t ack;
+    const struct tcp_sack *sack; /* as received; blocks outside of what was sent are ignored */
+    unsigned n_sack;
+    tick_t echoed;      /* when what this answers was sent, by its timestamp; TICK_NEVER: unknown */
+    bool ece;           /* on a connection with ECN */
+    bool plain;         /* no data, no SYN, no FIN, window as before: may be a duplicate ACK */
+};
+
+struct sender_result {
+    uint32_t acked;  /* numbers of sequence space that una moved by */
+    uint32_t sacked; /* bytes newly acknowledged selectively */
+    bool dsack;      /* it reported a duplicate */
+};
+
+/* Everything about ack: scoreboard, RTT, RACK, states, cwnd, timer; una moves. */
+void sender_ack(struct tcp_sender *s, const struct sender_ack *a, tick_t now,
+                struct sender_result *r);
+
+/* ---- timers ---- */
+
+enum sender_action {
+    SENDER_NOTHING,
+    SENDER_RESEND,     /* there is something to send again: sender_room and sender_resend say what */
+    SENDER_PROBE,      /* a tail loss probe: a new segment if the peer's window has room for one,
+                          else the last one again, sender_last; then sender_probed */
+    SENDER_TIMED_OUT,  /* RTO: as RESEND, and conn.c looks at backoff and stalled_since */
+};
+
+tick_t sender_deadline(const struct tcp_sender *s);
+enum sender_action sender_expire(struct tcp_sender *s, tick_t now);
+/* The highest segment in flight; NULL: none. */
+struct tcp_seg *sender_last(struct tcp_sender *s);
+/* The probe has gone (after sender_sent or sender_resent). */
+void sender_probed(struct tcp_sender *s, bool resent, tick_t now);
+
+/* ---- figures ---- */
+
+/* Bytes believed to be on their way (RFC 6675's pipe). */
+uint32_t sender_in_flight(const struct tcp_sender *s);
+static inline bool sender_idle(const struct tcp_sender *s)
+{
+    return s->inflight.head == s->inflight.tail;
+}
+/* Gives memory back that an idle connection does not need; only while sender_idle. */
+void sender_tidy(struct tcp_sender *s);
+/* For invariant(). */
+bool sender_ok(const struct tcp_sender *s);
+
+#endif
