@@ -68,8 +68,8 @@ struct tcp {
     const struct tcp_settings *settings; /* filled */
     struct stream_ready ready;           /* services that are to be told something */
     struct limit challenges;             /* RFC 5961 7 */
-    struct siphash_key secret;           /* initial sequence numbers, timestamps, cookies; of all workers */
-    uint64_t memory;                     /* held by connections, see tcp_cost */
+    struct siphash_key secret; /* initial sequence numbers, timestamps, cookies; of all workers */
+    uint64_t memory;           /* held by connections, see tcp_cost */
     uint64_t memory_max;
 
     /* p starts at the TCP header, checksum done or left to the device as path says; taken.
@@ -100,21 +100,21 @@ struct tcp_path {
 
 enum tcp_conn_flag {
     TCP_CONN_PASSIVE = 1u << 0,
-    TCP_CONN_COOKIE = 1u << 1,      /* made from a SYN cookie */
-    TCP_CONN_TIMESTAMPS = 1u << 2,  /* agreed */
+    TCP_CONN_COOKIE = 1u << 1,     /* made from a SYN cookie */
+    TCP_CONN_TIMESTAMPS = 1u << 2, /* agreed */
     TCP_CONN_SACK = 1u << 3,
     TCP_CONN_SCALED = 1u << 4,
     TCP_CONN_ECN = 1u << 5,
-    TCP_CONN_ECE_DUE = 1u << 6,     /* echo congestion until the sender says CWR */
-    TCP_CONN_FIN_QUEUED = 1u << 7,  /* the service has ended its side */
+    TCP_CONN_ECE_DUE = 1u << 6,    /* echo congestion until the sender says CWR */
+    TCP_CONN_FIN_QUEUED = 1u << 7, /* the service has ended its side */
     TCP_CONN_FIN_SENT = 1u << 8,
-    TCP_CONN_ACK_NOW = 1u << 9,     /* a bare ACK is due whatever receiver says: challenges, probes */
-    TCP_CONN_RST_DUE = 1u << 10,    /* the service has aborted */
-    TCP_CONN_SYN_DUE = 1u << 11,    /* SYN or SYN-ACK to be sent (again) */
-    TCP_CONN_NODELAY = 1u << 12,    /* reserved for a service's choice against settings.nagle */
+    TCP_CONN_ACK_NOW = 1u << 9,  /* a bare ACK is due whatever receiver says: challenges, probes */
+    TCP_CONN_RST_DUE = 1u << 10, /* the service has aborted */
+    TCP_CONN_SYN_DUE = 1u << 11, /* SYN or SYN-ACK to be sent (again) */
+    TCP_CONN_NODELAY = 1u << 12, /* reserved for a service's choice against settings.nagle */
     TCP_CONN_ACKED_SYN = 1u << 13,
-    TCP_CONN_URGENT = 1u << 14,     /* the peer has sent urgent data at least once */
-    TCP_CONN_PROBE_DUE = 1u << 15,  /* a keepalive or window probe is to be sent */
+    TCP_CONN_URGENT = 1u << 14,    /* the peer has sent urgent data at least once */
+    TCP_CONN_PROBE_DUE = 1u << 15, /* a keepalive or window probe is to be sent */
     TCP_CONN_TLP_DUE = 1u << 16,
     TCP_CONN_SERVICE_BLOCKED = 1u << 17,
 };
@@ -141,9 +141,9 @@ struct tcp_conn {
     /* Receive sequence space. */
     struct tcp_receiver receiver;
     seq32_t irs;
-    uint32_t ts_recent;   /* RFC 7323 4.3 */
+    uint32_t ts_recent; /* RFC 7323 4.3 */
     tick_t ts_recent_at;
-    uint32_t ts_offset;   /* of our timestamp clock (RFC 7323 7.1) */
+    uint32_t ts_offset; /* of our timestamp clock (RFC 7323 7.1) */
 
     /* Timers but the sender's and receiver's (timers.c); TICK_NEVER: not running. */
     tick_t handshake_end; /* of SYN-SENT and SYN-RECEIVED */
@@ -157,7 +157,7 @@ struct tcp_conn {
     tick_t opened_at;
     tick_t heard_at; /* last segment that was acceptable */
 
-    uint32_t charged; /* of tcp->memory */
+    uint32_t charged;  /* of tcp->memory */
     uint64_t rx_bytes; /* in order */
     uint64_t tx_bytes; /* first transmissions */
     uint64_t rx_segments;
@@ -172,11 +172,13 @@ void tcp_conn_init(struct tcp_conn *c, struct tcp *t, const struct flow_key *key
 /* Frees all that it holds. Nobody is told anything. */
 void tcp_conn_fini(struct tcp_conn *c);
 
-/* Active: SYN-SENT. */
-void tcp_connect(struct tcp_conn *c, tick_t now);
+/* Active: SYN-SENT. iss: from tcp_isn, or where it follows a TIME-WAIT, after that one's snd_nxt.
+ */
+void tcp_connect(struct tcp_conn *c, seq32_t iss, tick_t now);
 /* Passive: a SYN (without ACK, RST, FIN) has come to a listener: SYN-RECEIVED. Data on it is not
  * kept. ecn: the IP header's field. */
-void tcp_accept(struct tcp_conn *c, const struct tcp_hdr *syn, uint8_t ecn, tick_t now);
+void tcp_accept(struct tcp_conn *c, const struct tcp_hdr *syn, seq32_t iss, uint8_t ecn,
+                tick_t now);
 /* Passive, from an ACK whose cookie (tcp/cookie.h) was found valid; syn is the SYN as it must have
  * been: ESTABLISHED. The ACK itself goes to tcp_input next. */
 void tcp_accept_cookie(struct tcp_conn *c, const struct tcp_hdr *syn, seq32_t iss, tick_t now);
