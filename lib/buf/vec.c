@@ -7,6 +7,9 @@
 
 #define FIRST_CAPACITY 8u
 
+/* Up to so many bytes a copy costs less than the packet that it saves. */
+#define MERGE_MAX 256u
+
 static void pkt_flatten(const struct vec *v, uint32_t offset, uint8_t *dst, uint32_t len)
 {
     pkt_copy_out(v->of.pkt, offset, dst, len);
@@ -17,10 +20,23 @@ static void pkt_discard(struct vec *v)
     pkt_free(v->of.pkt);
 }
 
+static struct pkt *pkt_part(const struct vec *v, struct pkt_pool *pool, uint32_t offset,
+                            uint32_t len)
+{
+    return pkt_slice(pool, v->of.pkt, offset, len);
+}
+
+static uint32_t pkt_held(const struct vec *v)
+{
+    return pkt_cost(v->of.pkt);
+}
+
+static const struct vec_ops pkt_vec_ops = {
+    .flatten = pkt_flatten, .discard = pkt_discard, .slice = pkt_part, .cost = pkt_held};
+
 struct vec vec_of_pkt(struct pkt *p)
 {
-    static const struct vec_ops ops = {.flatten = pkt_flatten, .discard = pkt_discard};
-    return (struct vec){.ops = &ops, .of.pkt = p, .len = p->total};
+    return (struct vec){.ops = &pkt_vec_ops, .of.pkt = p, .len = p->total};
 }
 
 static void const_flatten(const struct vec *v, uint32_t offset, uint8_t *dst, uint32_t len)
@@ -39,17 +55,24 @@ static struct vec_slot *slot_at(const struct vec_queue *q, uint32_t index)
     return &q->slot[index & q->mask];
 }
 
+static uint32_t vec_cost(const struct vec *v)
+{
+    return v->ops->cost ? v->ops->cost(v) : 0;
+}
+
 /* Ends rise strictly from beyond the front to the back. */
 static bool vec_queue_ok(const struct vec_queue *q)
 {
     uint64_t end = q->front;
+    uint32_t cost = 0;
     for (uint32_t i = q->head; i != q->tail; i++) {
         const struct vec_slot *s = slot_at(q, i);
         if (s->end <= end || (i != q->head && s->end - end != s->vec.len))
             return false;
         end = s->end;
+        cost += vec_cost(&s->vec);
     }
-    return end == q->back;
+    return end == q->back && cost == q->cost;
 }
 
 void vec_queue_init(struct vec_queue *q, struct mem *mem, uint32_t max)
@@ -92,8 +115,40 @@ bool vec_queue_push(struct vec_queue *q, struct vec v)
     if (full && !grow(q))
         return false;
     q->back += v.len;
+    q->cost += vec_cost(&v);
     *slot_at(q, q->tail++) = (struct vec_slot){.vec = v, .end = q->back};
     invariant(vec_queue_ok(q));
+    return true;
+}
+
+/* The last promise, where it is a packet of one view. */
+static struct vec_slot *open_slot(const struct vec_queue *q)
+{
+    if (vec_queue_count(q) == 0)
+        return NULL;
+    struct vec_slot *last = slot_at(q, q->tail - 1);
+    return last->vec.ops == &pkt_vec_ops && !last->vec.of.pkt->next ? last : NULL;
+}
+
+static bool merge(struct vec_queue *q, const struct pkt *p)
+{
+    struct vec_slot *last = p->total <= MERGE_MAX ? open_slot(q) : NULL;
+    uint8_t *to = last ? pkt_put(last->vec.of.pkt, p->total) : NULL;
+    if (!to)
+        return false;
+    pkt_copy_out(p, 0, to, p->total);
+    last->vec.len += p->total;
+    last->end += p->total;
+    q->back += p->total;
+    invariant(vec_queue_ok(q));
+    return true;
+}
+
+bool vec_queue_push_pkt(struct vec_queue *q, struct pkt *p)
+{
+    if (!merge(q, p))
+        return vec_queue_push(q, vec_of_pkt(p));
+    pkt_free(p);
     return true;
 }
 
@@ -142,12 +197,76 @@ struct pkt *vec_queue_pkt(const struct vec_queue *q, struct pkt_pool *pool, uint
     return p;
 }
 
+/* The last of the promises from index i on that have to be flattened, one after the other, up to
+ * end. */
+static uint32_t flat_run(const struct vec_queue *q, uint32_t i, uint64_t end)
+{
+    while (slot_at(q, i)->end < end && !slot_at(q, i + 1)->vec.ops->slice)
+        i++;
+    return i;
+}
+
+/* Views of the bytes from position *at on, which stands in promise *i, of that promise or of a run
+ * to be flattened, up to end. Both move on. */
+static struct pkt *slice_part(const struct vec_queue *q, struct pkt_pool *pool, uint32_t *i,
+                              uint64_t *at, uint64_t end)
+{
+    const struct vec_slot *s = slot_at(q, *i);
+    uint64_t from = *at;
+    if (!s->vec.ops->slice)
+        *i = flat_run(q, *i, end);
+    uint64_t stop = slot_at(q, (*i)++)->end;
+    *at = stop < end ? stop : end;
+    uint32_t len = (uint32_t)(*at - from);
+    if (!s->vec.ops->slice)
+        return vec_queue_pkt(q, pool, from - q->front, len);
+    return s->vec.ops->slice(&s->vec, pool, s->vec.len - (uint32_t)(s->end - from), len);
+}
+
+struct pkt *vec_queue_slice(const struct vec_queue *q, struct pkt_pool *pool, uint64_t offset,
+                            uint32_t len, unsigned max_views)
+{
+    assert(offset <= vec_queue_bytes(q) && len <= vec_queue_bytes(q) - offset);
+    assert(len > 0 && "a packet of nothing has a view all the same");
+    uint64_t at = q->front + offset;
+    uint64_t end = at + len;
+    uint32_t i = find(q, at);
+    unsigned views = 0;
+    struct pkt *head = NULL;
+    struct pkt **tail = &head;
+    while (at < end) {
+        *tail = slice_part(q, pool, &i, &at, end);
+        if (!*tail)
+            goto fail;
+        for (; *tail; tail = &(*tail)->next)
+            views++;
+        if (views > max_views)
+            goto fail;
+    }
+    head->total = len;
+    invariant(pkt_ok(head));
+    return head;
+
+fail:
+    pkt_free(head);
+    return NULL;
+}
+
+void vec_queue_tidy(struct vec_queue *q)
+{
+    assert(vec_queue_count(q) == 0 && "promises stand in the ring");
+    if (q->slot)
+        mem_free(q->mem, q->slot, slots_size(q->mask + 1));
+    q->slot = NULL;
+}
+
 void vec_queue_drop(struct vec_queue *q, uint64_t n)
 {
     assert(n <= vec_queue_bytes(q) && "only what is queued can be dropped");
     q->front += n;
     while (q->head != q->tail && slot_at(q, q->head)->end <= q->front) {
         struct vec *v = &slot_at(q, q->head++)->vec;
+        q->cost -= vec_cost(v);
         if (v->ops->discard)
             v->ops->discard(v);
     }
@@ -157,7 +276,5 @@ void vec_queue_drop(struct vec_queue *q, uint64_t n)
 void vec_queue_fini(struct vec_queue *q)
 {
     vec_queue_drop(q, vec_queue_bytes(q));
-    if (q->slot)
-        mem_free(q->mem, q->slot, slots_size(q->mask + 1));
-    q->slot = NULL;
+    vec_queue_tidy(q);
 }

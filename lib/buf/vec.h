@@ -97,6 +97,13 @@ static inline uint32_t vec_queue_count(const struct vec_queue *q)
  * nothing has changed. */
 bool vec_queue_push(struct vec_queue *q, struct vec v);
 
+/*
+ * The bytes of p, which is not empty, at the end: as a promise of their own, or, where they are few
+ * and the last promise is a packet with room that nobody shares, copied behind its bytes; so many
+ * small packets hold neither a buffer nor a promise each. p is taken. False as for vec_queue_push.
+ */
+bool vec_queue_push_pkt(struct vec_queue *q, struct pkt *p);
+
 /* Writes the bytes [offset, offset + len), counted from the front. offset + len <= vec_queue_bytes.
  */
 void vec_queue_flatten(const struct vec_queue *q, uint64_t offset, void *dst, uint32_t len);
@@ -107,8 +114,8 @@ struct pkt *vec_queue_pkt(const struct vec_queue *q, struct pkt_pool *pool, uint
 
 /*
  * The same without copying what lies in packets, as a chain of at most max_views views: slices, and
- * packets of the pool for promises that have to be flattened. At least one byte of room for headers
- * is not promised: put a packet with headroom before it. NULL: pool empty, or it takes more views.
+ * packets of the pool for promises that have to be flattened. len > 0. No room for headers is
+ * promised: put a packet with headroom before it. NULL: pool empty, or it takes more views.
  */
 struct pkt *vec_queue_slice(const struct vec_queue *q, struct pkt_pool *pool, uint64_t offset,
                             uint32_t len, unsigned max_views);

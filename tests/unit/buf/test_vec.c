@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/rng.h"
 #include "support/heap.h"
 #include "support/unit.h"
 
@@ -200,8 +201,234 @@ START_TEST(becomes_a_packet_of_several_views)
 }
 END_TEST
 
+static unsigned views_of(struct pkt *p)
+{
+    unsigned n = 0;
+    pkt_for_each (v, p)
+        n++;
+    return n;
+}
+
+static void push_text(const char *text, size_t view)
+{
+    ck_assert(vec_queue_push(&queue, vec_of_pkt(heap_pkt(&pool, text, strlen(text), view))));
+}
+
+START_TEST(what_lies_in_packets_is_sliced)
+{
+    push_text("0123456789", 4);
+    push_text("abcdefghij", 0);
+    size_t held = pool.held;
+    struct pkt *p = vec_queue_slice(&queue, &pool.pool, 6, 9, 16);
+    ck_assert_uint_eq(p->total, 9);
+    ck_assert_uint_eq(views_of(p), 3); /* 67, 89, abcde */
+    ck_assert_uint_eq(pool.held, held + 3);
+    pkt_for_each (v, p)
+        ck_assert_ptr_nonnull(v->base);
+    vec_queue_drop(&queue, 20); /* the slice outlives the promises */
+    char out[10] = {0};
+    pkt_copy_out(p, 0, out, 9);
+    ck_assert_str_eq(out, "6789abcde");
+    pkt_free(p);
+}
+END_TEST
+
+START_TEST(what_does_not_is_flattened_in_one_go)
+{
+    push_text("packet", 0);
+    ck_assert(vec_queue_push(&queue, logged(1, 20)));
+    ck_assert(vec_queue_push(&queue, vec_of_const("constant", 8)));
+    ck_assert(vec_queue_push(&queue, logged(2, 20)));
+    push_text("again", 0);
+    struct pkt *p = vec_queue_slice(&queue, &pool.pool, 4, 2 + 20 + 8 + 20 + 3, 3);
+    ck_assert_uint_eq(views_of(p), 3);
+    ck_assert_uint_eq(p->next->len, 48);
+    ck_assert_ptr_null(p->next->base);
+    char out[53];
+    char model[53];
+    pkt_copy_out(p, 0, out, 53);
+    vec_queue_flatten(&queue, 4, model, 53);
+    ck_assert_mem_eq(out, model, 53);
+    pkt_free(p);
+    ck_assert_ptr_null(vec_queue_slice(&queue, &pool.pool, 4, 53, 2));
+}
+END_TEST
+
+START_TEST(a_slice_that_fails_leaves_nothing)
+{
+    push_text("0123456789", 2);
+    ck_assert(vec_queue_push(&queue, logged(1, 70))); /* two packets of the pool */
+    push_text("abc", 0);
+    size_t held = pool.held;
+    for (unsigned i = 0; i < 8; i++) {
+        ck_assert_ptr_null(vec_queue_slice(&queue, &pool.pool, 0, 83, i));
+        ck_assert_uint_eq(pool.held, held);
+        pool.limit = held + i;
+        ck_assert_ptr_null(vec_queue_slice(&queue, &pool.pool, 0, 83, 8));
+        ck_assert_uint_eq(pool.held, held);
+        pool.limit = SIZE_MAX;
+    }
+    pkt_free(vec_queue_slice(&queue, &pool.pool, 0, 83, 8));
+}
+END_TEST
+
+START_TEST(counts_what_packets_hold)
+{
+    ck_assert(vec_queue_push(&queue, logged(1, 100)));
+    ck_assert_uint_eq(queue.cost, 0);
+    push_text("12345678", 4);
+    push_text("1", 0);
+    ck_assert_uint_eq(queue.cost, 3 * PKT_COST);
+    vec_queue_drop(&queue, 107);
+    ck_assert_uint_eq(queue.cost, 3 * PKT_COST);
+    vec_queue_drop(&queue, 1);
+    ck_assert_uint_eq(queue.cost, PKT_COST);
+    vec_queue_drop(&queue, 1);
+    ck_assert_uint_eq(queue.cost, 0);
+}
+END_TEST
+
+START_TEST(an_empty_queue_gives_its_ring_back)
+{
+    vec_queue_tidy(&queue);
+    push_text("some", 0);
+    ck_assert_uint_eq(heap.blocks, 1);
+    vec_queue_drop(&queue, 4);
+    vec_queue_tidy(&queue);
+    ck_assert_uint_eq(heap.blocks, 0);
+    push_text("more", 0);
+    char out[5] = {0};
+    vec_queue_flatten(&queue, 0, out, 4);
+    ck_assert_str_eq(out, "more");
+}
+END_TEST
+
+/* A packet of one view with room behind its bytes. */
+static struct pkt *roomy(const char *text)
+{
+    struct pkt *p = pkt_alloc(&pool.pool);
+    size_t len = strlen(text);
+    memcpy(pkt_put(p, (uint32_t)len), text, len);
+    return p;
+}
+
+START_TEST(few_bytes_go_where_the_last_packet_has_room)
+{
+    ck_assert(vec_queue_push_pkt(&queue, roomy("one ")));
+    ck_assert(vec_queue_push_pkt(&queue, roomy("two ")));
+    vec_queue_drop(&queue, 2);
+    ck_assert(vec_queue_push_pkt(&queue, heap_pkt(&pool, "three", 5, 2)));
+    ck_assert_uint_eq(vec_queue_count(&queue), 1);
+    ck_assert_uint_eq(pool.held, 1);
+    ck_assert_uint_eq(queue.cost, PKT_COST);
+    char out[12] = {0};
+    vec_queue_flatten(&queue, 0, out, (uint32_t)vec_queue_bytes(&queue));
+    ck_assert_str_eq(out, "e two three");
+    vec_queue_drop(&queue, 11);
+    ck_assert_uint_eq(pool.held, 0);
+}
+END_TEST
+
+START_TEST(but_not_into_what_is_shared_or_full)
+{
+    ck_assert(vec_queue_push_pkt(&queue, roomy("seen ")));
+    struct pkt *seen = vec_queue_slice(&queue, &pool.pool, 0, 5, 1);
+    ck_assert(vec_queue_push_pkt(&queue, roomy("apart ")));
+    ck_assert_uint_eq(vec_queue_count(&queue), 2);
+    pkt_free(seen);
+    char rest[46];
+    memset(rest, '.', sizeof(rest));
+    ck_assert(vec_queue_push_pkt(&queue, heap_pkt(&pool, rest, 45, 0))); /* 6 of 50 were taken */
+    ck_assert_uint_eq(vec_queue_count(&queue), 3);
+    ck_assert(vec_queue_push_pkt(&queue, roomy("x"))); /* heap_pkt leaves no room */
+    ck_assert_uint_eq(vec_queue_count(&queue), 4);
+    ck_assert(vec_queue_push(&queue, logged(1, 1)));
+    ck_assert(vec_queue_push_pkt(&queue, roomy("y")));
+    ck_assert_uint_eq(vec_queue_count(&queue), 6);
+}
+END_TEST
+
+/* The queue against a flat array, by a seeded history of everything. */
+struct model {
+    uint8_t bytes[60000]; /* all that was ever pushed */
+    uint32_t front;
+    uint32_t back;
+    struct rng rng;
+};
+
+static uint32_t below(struct model *m, uint32_t n)
+{
+    return (uint32_t)rng_below(&m->rng, n);
+}
+
+static void model_push(struct model *m)
+{
+    uint32_t len = 1 + below(m, 120);
+    uint8_t *at = m->bytes + m->back;
+    struct vec v = logged(m->back, len);
+    for (uint32_t i = 0; i < len; i++)
+        at[i] = generated(m->back, i);
+    switch (below(m, 4)) {
+    case 0: ck_assert(vec_queue_push(&queue, v)); break;
+    case 1:
+        ck_assert(vec_queue_push(&queue, vec_of_pkt(heap_pkt(&pool, at, len, 1 + below(m, 40)))));
+        break;
+    default:
+        if (len > 50)
+            len = 1 + below(m, 50);
+        struct pkt *p = pkt_alloc(&pool.pool);
+        memcpy(pkt_put(p, len), at, len);
+        ck_assert(vec_queue_push_pkt(&queue, p));
+    }
+    m->back += len;
+}
+
+static void model_read(struct model *m, struct pkt **held)
+{
+    uint32_t bytes = m->back - m->front;
+    uint32_t offset = below(m, bytes);
+    uint32_t len = 1 + below(m, bytes - offset);
+    uint8_t out[60000];
+    vec_queue_flatten(&queue, offset, out, len);
+    ck_assert_mem_eq(out, m->bytes + m->front + offset, len);
+    pkt_free(*held);
+    *held = vec_queue_slice(&queue, &pool.pool, offset, len, 1 + below(m, 100));
+    if (!*held)
+        return;
+    ck_assert_uint_eq((*held)->total, len);
+    ck_assert(pkt_ok(*held));
+    pkt_copy_out(*held, 0, out, len);
+    ck_assert_mem_eq(out, m->bytes + m->front + offset, len);
+}
+
+START_TEST(agrees_with_an_array)
+{
+    static struct model m;
+    struct pkt *held = NULL; /* now and then a slice is still on its way */
+    uint32_t sliced = 0;
+    rng_seed(&m.rng, 1);
+    while (m.back < sizeof(m.bytes) - 120) {
+        if (vec_queue_count(&queue) < 100)
+            model_push(&m);
+        if (m.back > m.front && below(&m, 3) == 0)
+            model_read(&m, &held);
+        sliced += held != NULL;
+        uint32_t n = below(&m, 2) ? 0 : below(&m, m.back - m.front + 1) / 2;
+        vec_queue_drop(&queue, n);
+        m.front += n;
+        ck_assert_uint_eq(vec_queue_bytes(&queue), m.back - m.front);
+    }
+    ck_assert_uint_gt(sliced, 100);
+    pkt_free(held);
+}
+END_TEST
+
 UNIT_MAIN("vec", setup, teardown, flattens_across_promises_again_and_again,
           drops_each_promise_once_with_its_last_byte, the_end_of_the_queue_discards_the_rest,
           the_count_is_bounded, a_bound_below_the_first_capacity_holds,
           without_memory_nothing_changes, grows_and_wraps_around_the_ring,
-          becomes_a_packet_of_several_views)
+          becomes_a_packet_of_several_views, what_lies_in_packets_is_sliced,
+          what_does_not_is_flattened_in_one_go, a_slice_that_fails_leaves_nothing,
+          counts_what_packets_hold, an_empty_queue_gives_its_ring_back,
+          few_bytes_go_where_the_last_packet_has_room, but_not_into_what_is_shared_or_full,
+          agrees_with_an_array)
