@@ -63,6 +63,15 @@ void frame_push_udp(struct frame *f, uint16_t sport, uint16_t dport, const struc
     udp_emit(&h, c, frame_push(f, UDP_LEN));
 }
 
+void frame_push_tcp(struct frame *f, const struct tcp_hdr *h, const struct ip_addr *src,
+                    const struct ip_addr *dst)
+{
+    uint32_t len = (uint32_t)tcp_header_len(&h->options);
+    struct checksum c = checksum_pseudo(src, dst, IP_PROTO_TCP, f->len + len);
+    c = checksum_add(c, f->at, f->len);
+    tcp_emit(h, c, frame_push(f, len));
+}
+
 void frame_push_ip4(struct frame *f, const struct ipv4_hdr *header)
 {
     struct ipv4_hdr h = *header;
@@ -144,10 +153,23 @@ static const char *parse_udp(struct frame_seen *s)
     return NULL;
 }
 
+static const char *parse_tcp(struct frame_seen *s)
+{
+    s->kind = FRAME_TCP;
+    if (tcp_parse(s->upper, s->upper_len, s->upper_len, &s->tcp) < 0)
+        return "unsound TCP header";
+    struct checksum c = checksum_pseudo(&s->src, &s->dst, IP_PROTO_TCP, s->upper_len);
+    if (!checksum_ok(checksum_add(c, s->upper, s->upper_len)))
+        return "wrong TCP checksum";
+    return NULL;
+}
+
 static const char *parse_upper(struct frame_seen *s, uint8_t proto)
 {
     if (proto == IP_PROTO_UDP)
         return parse_udp(s);
+    if (proto == IP_PROTO_TCP)
+        return parse_tcp(s);
     if (proto == IP_PROTO_ICMP && s->v4)
         return parse_icmp(s);
     if (proto == IP_PROTO_ICMPV6 && !s->v4)

@@ -23,6 +23,7 @@
 #include "wire/ipv4.h"
 #include "wire/ipv6.h"
 #include "wire/nd.h"
+#include "wire/tcp.h"
 #include "wire/udp.h"
 
 #define FRAME_ROOM 256u   /* for headers */
@@ -49,6 +50,8 @@ void frame_push_icmp6(struct frame *f, const struct icmpv6_hdr *h, const struct 
                       const struct ip_addr *dst);
 void frame_push_udp(struct frame *f, uint16_t sport, uint16_t dport, const struct ip_addr *src,
                     const struct ip_addr *dst);
+void frame_push_tcp(struct frame *f, const struct tcp_hdr *h, const struct ip_addr *src,
+                    const struct ip_addr *dst);
 void frame_push_ip4(struct frame *f, const struct ipv4_hdr *h);
 void frame_push_ip6(struct frame *f, const struct ipv6_hdr *h);
 void frame_push_frag6(struct frame *f, const struct ipv6_frag *h);
@@ -67,6 +70,7 @@ enum frame_kind {
     FRAME_ICMP,
     FRAME_ICMP6, /* neighbour discovery included */
     FRAME_UDP,
+    FRAME_TCP,      /* its data is the upper_len - tcp.len bytes at upper + tcp.len */
     FRAME_FRAGMENT, /* of either family; nothing of the upper layer is looked at */
 };
 
@@ -82,6 +86,7 @@ struct frame_seen {
     struct icmpv6_hdr icmp6;
     struct nd_msg nd; /* of a neighbour discovery message */
     struct udp_hdr udp;
+    struct tcp_hdr tcp;
     const uint8_t *ip;    /* the IP header */
     const uint8_t *upper; /* what follows the IP headers */
     uint32_t upper_len;
