@@ -13,8 +13,8 @@
 
 #include "base/tick.h"
 
-#define TCP_CONGESTIONS(X)                                              \
-    X(CUBIC, "cubic", "CUBIC with HyStart++ (RFC 9438, RFC 9406)")      \
+#define TCP_CONGESTIONS(X)                                         \
+    X(CUBIC, "cubic", "CUBIC with HyStart++ (RFC 9438, RFC 9406)") \
     X(NEWRENO, "newreno", "NewReno with HyStart++ (RFC 5681, RFC 9406)")
 
 enum tcp_congestion {
@@ -60,8 +60,9 @@ struct tcp_settings {
     uint16_t port_max;           /* 60999 */
 };
 
-/* s with the defaults in place of zeroes. False: two values contradict each other, or one is
- * outside of what the protocol can do. */
+/* s with the defaults in place of zeroes; a buffer's default gives way to a bound that was chosen,
+ * and a bound's to a buffer. False: two values contradict each other, or one is outside of what the
+ * protocol can do. */
 bool tcp_settings_fill(struct tcp_settings *s);
 
 const char *tcp_congestion_name(enum tcp_congestion c);

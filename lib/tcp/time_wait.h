@@ -23,6 +23,7 @@ struct tcp_time_wait {
     tick_t ts_recent_at;
     uint16_t window; /* as last sent, not scaled up */
     bool timestamps;
+    bool may_timestamp; /* a new connection would, if its SYN does */
 };
 
 void tcp_time_wait_init(struct tcp_time_wait *w, const struct tcp_conn *c);
@@ -35,7 +36,7 @@ enum time_wait_verdict {
 };
 
 /* What to do about a segment of the same flow with `payload` bytes. *why is set for DROP, and for
- * the others to what to count the segment as when it is dropped after the answer. */
+ * ACK and AGAIN to what to count the segment as when it is dropped after the answer. */
 enum time_wait_verdict tcp_time_wait_input(struct tcp_time_wait *w, const struct tcp_hdr *h,
                                            uint32_t payload, tick_t now, enum drop *why);
 /* The header of the answer; ports are those of the flow, ours first. */

@@ -30,11 +30,11 @@
 
 #define TCP_LEN            20u
 #define TCP_HEADER_MAX     60u
-#define TCP_SACK_MAX       4u      /* blocks that an option has room for (RFC 2018 3) */
-#define TCP_WSCALE_MAX     14u     /* RFC 7323 2.3 */
-#define TCP_MSS_DEFAULT4   536u    /* RFC 9293 3.7.1, where the other side says nothing */
+#define TCP_SACK_MAX       4u   /* blocks that an option has room for (RFC 2018 3) */
+#define TCP_WSCALE_MAX     14u  /* RFC 7323 2.3 */
+#define TCP_MSS_DEFAULT4   536u /* RFC 9293 3.7.1, where the other side says nothing */
 #define TCP_MSS_DEFAULT6   1220u
-#define TCP_TIMESTAMPS_LEN 12u     /* the option with its padding, as everybody lays it out */
+#define TCP_TIMESTAMPS_LEN 12u /* the option with its padding, as everybody lays it out */
 
 enum tcp_flag {
     TCP_FIN = 1u << 0,
@@ -91,7 +91,7 @@ struct tcp_hdr {
  *
  * Returns the header's length. Errors: TCP_SHORT (under 20 bytes, or contiguous does not hold the
  * header), TCP_OFFSET (data offset under 5 or beyond available), TCP_OPTION (an option whose length
- * is impossible, MUST-7).
+ * is impossible, MUST-7: under 2, beyond the header, or not that of its kind).
  */
 int tcp_parse(const uint8_t *at, size_t contiguous, size_t available, struct tcp_hdr *h);
 
