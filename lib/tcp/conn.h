@@ -69,6 +69,7 @@ struct tcp {
     struct stream_ready ready;           /* services that are to be told something */
     struct limit challenges;             /* RFC 5961 7 */
     struct siphash_key secret; /* initial sequence numbers, timestamps, cookies; of all workers */
+    tick_t now;                /* of the owner's present call: services know no time */
     uint64_t memory;           /* held by connections, see tcp_cost */
     uint64_t memory_max;
 
@@ -100,23 +101,23 @@ struct tcp_path {
 
 enum tcp_conn_flag {
     TCP_CONN_PASSIVE = 1u << 0,
-    TCP_CONN_COOKIE = 1u << 1,     /* made from a SYN cookie */
-    TCP_CONN_TIMESTAMPS = 1u << 2, /* agreed */
+    TCP_CONN_COOKIE = 1u << 1, /* made from a SYN cookie */
+    /* Agreed in the handshake; until then, what we are ready for. */
+    TCP_CONN_TIMESTAMPS = 1u << 2,
     TCP_CONN_SACK = 1u << 3,
     TCP_CONN_SCALED = 1u << 4,
     TCP_CONN_ECN = 1u << 5,
-    TCP_CONN_ECE_DUE = 1u << 6,    /* echo congestion until the sender says CWR */
-    TCP_CONN_FIN_QUEUED = 1u << 7, /* the service has ended its side */
-    TCP_CONN_FIN_SENT = 1u << 8,
-    TCP_CONN_ACK_NOW = 1u << 9,  /* a bare ACK is due whatever receiver says: challenges, probes */
-    TCP_CONN_RST_DUE = 1u << 10, /* the service has aborted */
-    TCP_CONN_SYN_DUE = 1u << 11, /* SYN or SYN-ACK to be sent (again) */
-    TCP_CONN_NODELAY = 1u << 12, /* reserved for a service's choice against settings.nagle */
-    TCP_CONN_ACKED_SYN = 1u << 13,
-    TCP_CONN_URGENT = 1u << 14,    /* the peer has sent urgent data at least once */
-    TCP_CONN_PROBE_DUE = 1u << 15, /* a keepalive or window probe is to be sent */
-    TCP_CONN_TLP_DUE = 1u << 16,
-    TCP_CONN_SERVICE_BLOCKED = 1u << 17,
+    TCP_CONN_SYN_ACKED = 1u << 6,
+    TCP_CONN_FIN_SENT = 1u << 7,
+    /* What is to be sent, and why tcp_output has to run. */
+    TCP_CONN_SYN_DUE = 1u << 8,  /* SYN or SYN-ACK, the first time or again */
+    TCP_CONN_ACK_DUE = 1u << 9,  /* an ACK whatever the receiver says: a challenge, a handshake's */
+    TCP_CONN_RST_DUE = 1u << 10, /* the end, aborted by us */
+    TCP_CONN_PROBE_DUE = 1u << 11, /* a window probe */
+    TCP_CONN_KEEP_DUE = 1u << 12,  /* a keepalive */
+    TCP_CONN_TLP_DUE = 1u << 13,   /* a tail loss probe */
+    TCP_CONN_PROBE_OUT = 1u << 14, /* a window probe took the number nxt and may be acknowledged */
+    TCP_CONN_ECE_DUE = 1u << 15,   /* each ACK echoes congestion until the sender says CWR */
 };
 
 struct tcp_conn {
@@ -149,11 +150,12 @@ struct tcp_conn {
     tick_t handshake_end; /* of SYN-SENT and SYN-RECEIVED */
     tick_t probe_at;      /* window probe */
     tick_t keepalive_at;
-    tick_t state_end;     /* of FIN-WAIT-2, TIME-WAIT */
-    tick_t pace_at;       /* nothing new leaves before */
-    tick_t tidy_at;       /* memory of an idle connection goes back */
-    tick_t path_raise_at; /* try the path's full MTU again after a black hole */
-    uint8_t probes;       /* window probes or keepalives unanswered */
+    tick_t state_end;      /* of FIN-WAIT-2, TIME-WAIT */
+    tick_t pace_at;        /* nothing new leaves before */
+    tick_t tidy_at;        /* memory of an idle connection goes back */
+    tick_t path_raise_at;  /* try the path's full MTU again after a black hole */
+    uint8_t probes;        /* window probes or keepalives unanswered */
+    uint8_t probe_backoff; /* window probes since the window was last open */
     tick_t opened_at;
     tick_t heard_at; /* last segment that was acceptable */
 
