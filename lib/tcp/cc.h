@@ -26,45 +26,54 @@ struct tcp_cc_ack {
     tick_t srtt;        /* 0: none */
     seq32_t una;        /* after it */
     seq32_t nxt;        /* next to be sent */
-    bool limited;       /* the window was in use: only then may it grow (RFC 9293 3.8.4, RFC 7661 4.3) */
+    bool limited; /* the window was in use: only then may it grow (RFC 9293 3.8.4, RFC 7661 4.3) */
 };
 
+/* What happens. in_flight is FlightSize of RFC 5681: bytes sent and not acknowledged, lost ones
+ * among them. */
 struct tcp_cc_ops {
     const char *name;
-    void (*init)(struct tcp_cc *c);
-    /* Outside of recovery: grow. */
+    /* Outside of recovery, and in slow start after a timeout: grow. */
     void (*acked)(struct tcp_cc *c, const struct tcp_cc_ack *a, tick_t now);
-    /* Loss or an ECN echo: sets ssthresh; the caller brings cwnd there. */
+    /* Loss or an ECN echo: sets ssthresh; cwnd is still as it was, the caller brings it there. */
     void (*congested)(struct tcp_cc *c, uint32_t in_flight, bool ecn, tick_t now);
-    /* A retransmission timeout; the same. */
+    /* A retransmission timeout; the same, and the caller makes cwnd one segment. Not to be called
+     * for a segment that has timed out before: ssthresh is held then (RFC 5681 3.1). */
     void (*timed_out)(struct tcp_cc *c, uint32_t in_flight, tick_t now);
     /* The last congested or timed_out was a mistake; cwnd and ssthresh are back as they were. */
     void (*undone)(struct tcp_cc *c, tick_t now);
-    /* Nothing was sent for longer than the RTO, and now something will be. */
+    /* Nothing was sent for longer than the RTO, and now something will be: cwnd shrinks. */
     void (*restarted)(struct tcp_cc *c, tick_t now);
+    /* mss is another. */
+    void (*resized)(struct tcp_cc *c);
 };
 
-/* RFC 9406: leaves slow start when round trips get longer, before there is loss. */
+/* RFC 9406: leaves slow start when round trips get longer, before there is loss (hystart.h). */
 struct tcp_hystart {
     tick_t last_min;  /* least round trip of the round before; TICK_NEVER: none */
-    tick_t round_min; /* of the present one */
+    tick_t round_min; /* of the present one; the same */
     tick_t baseline;  /* while in conservative slow start: CSS_BASELINE_MIN_RTT */
     seq32_t round_end;
-    uint16_t samples; /* of this round */
+    uint8_t samples; /* of this round, up to as many as matter */
     uint8_t css_rounds;
     bool css;
-    bool done;
     bool started; /* round_end is valid */
 };
 
+/* One stage of congestion avoidance as CUBIC sees it. */
+struct tcp_cubic_stage {
+    tick_t epoch;   /* when it began, moved on by pauses; TICK_NEVER: not yet */
+    uint32_t k;     /* microseconds from epoch until w_max is reached again */
+    uint32_t w_max; /* bytes; 0: not known, then it is cwnd when the stage begins */
+    uint32_t prior; /* cwnd before the last reduction, bytes */
+    uint32_t w_est; /* of a Reno flow in its place, bytes */
+};
+
 struct tcp_cubic {
-    tick_t epoch;      /* when this growth began; 0: not yet */
-    tick_t k;          /* from epoch until w_max is reached again */
-    uint32_t w_max;    /* bytes */
-    uint32_t w_start;  /* cwnd at epoch */
-    uint64_t w_est;    /* of a Reno flow in its place, 1/256 bytes */
-    uint32_t credit;   /* less than a segment's growth kept for the next */
-    uint32_t prior_w_max; /* to undo */
+    struct tcp_cubic_stage stage;
+    struct tcp_cubic_stage before; /* the last reduction: to undo it */
+    tick_t updated;                /* the last acknowledgment of this stage */
+    uint32_t est_rest;             /* of w_est's growth, not yet a byte: in bytes squared */
 };
 
 struct tcp_cc {
@@ -74,13 +83,16 @@ struct tcp_cc {
     uint32_t mss;      /* payload bytes of a full segment */
     uint32_t initial;  /* the initial window in bytes */
     uint32_t max;      /* that cwnd may grow to */
-    uint32_t counted;  /* NewReno: bytes acked towards the next segment of growth */
-    struct tcp_hystart hystart;
-    struct tcp_cubic cubic;
+    uint32_t counted; /* acknowledged, but not enough yet for cwnd to grow; each phase's own unit */
+    bool after_timeout; /* this slow start follows a timeout */
+    union {
+        struct tcp_hystart hystart; /* while ssthresh is not known */
+        struct tcp_cubic cubic;     /* CUBIC's, from then on */
+    };
 };
 
-/* ops by name. Initial window: RFC 6928 for 10: min(10 mss, max(2 mss, 14600)), in proportion for
- * other numbers. */
+/* Initial window: RFC 6928 for 10 segments: min(10 mss, max(2 mss, 14600)), in proportion for other
+ * numbers. max: bytes; never taken for less than one segment or more than TCP's largest window. */
 void tcp_cc_init(struct tcp_cc *c, enum tcp_congestion which, uint32_t mss, uint16_t initial_window,
                  uint32_t max);
 /* The path's segments have another size: windows stay what they are in bytes, but no less than one
@@ -98,5 +110,32 @@ uint64_t tcp_cc_pacing_rate(const struct tcp_cc *c, tick_t srtt);
 
 extern const struct tcp_cc_ops tcp_cc_cubic;
 extern const struct tcp_cc_ops tcp_cc_newreno;
+
+/* For invariant(). */
+bool tcp_cc_ok(const struct tcp_cc *c);
+
+/* ---- shared by the algorithms ---- */
+
+static inline bool tcp_cc_known(const struct tcp_cc *c)
+{
+    return c->ssthresh != UINT32_MAX;
+}
+
+/* An acknowledgment in slow start: cwnd grows, no further than ssthresh. The first one of a
+ * connection may find that it is over, then ssthresh is known. */
+void tcp_cc_slow_start_acked(struct tcp_cc *c, const struct tcp_cc_ack *a);
+/* ssthresh becomes percent of what is in flight, no less than `floor` segments. */
+void tcp_cc_reduce(struct tcp_cc *c, uint32_t in_flight, uint32_t percent, uint32_t floor);
+/* After a silence, and after a reduction that was a mistake: what the algorithms have in common. */
+void tcp_cc_restart(struct tcp_cc *c);
+void tcp_cc_undo(struct tcp_cc *c);
+
+/* n / by, where *rest carries the remainder from call to call. */
+static inline uint64_t tcp_cc_share(uint64_t n, uint32_t by, uint32_t *rest)
+{
+    n += *rest;
+    *rest = (uint32_t)(n % by);
+    return n / by;
+}
 
 #endif
