@@ -12,7 +12,12 @@
  *
  * The window never shrinks: what was offered stays acceptable (RFC 9293 3.8.6). It opens by a
  * credit scheme: bytes given to the service and not consumed are not offered again. Its size grows
- * with what the service consumes in a round trip (dynamic right-sizing: Fisk and Feng, 2001).
+ * with what the service consumes in a round trip (dynamic right-sizing: Fisk and Feng, 2001): to
+ * twice that, so that the window is not what limits a sender, and by as much more as a sender in
+ * slow start will have doubled when it hears of it.
+ *
+ * Of bytes that come twice the first stay; of two ends, too. An end before data that waits behind a
+ * gap cuts that off, for nothing can follow it.
  */
 
 #include <stdbool.h>
@@ -40,32 +45,35 @@ struct tcp_receiver {
     uint32_t unconsumed; /* bytes given out in order and not yet consumed */
     uint8_t scale;       /* of the window field, ours; 0 without window scaling */
     bool scaled;
-    bool sack;         /* we may send SACK */
-    bool fin_known;    /* a FIN has been seen, at fin_seq */
-    bool fin_reached;  /* and everything before it has arrived: nxt is one past it */
+    bool sack;        /* we may send SACK */
+    bool fin_known;   /* a FIN has been seen, at fin_seq */
+    bool fin_reached; /* and everything before it has arrived: nxt is one past it */
     seq32_t fin_seq;
     struct tcp_reorder reorder;
     struct tcp_sack dsack; /* to be told with the next ACK; valid with dsack_due */
     bool dsack_due;
     /* Acknowledging. */
     enum receiver_ack ack;
-    tick_t ack_due;       /* with RECEIVER_ACK_DELAYED */
-    tick_t ack_delay;     /* the most (settings.delayed_ack) */
-    uint8_t quick;        /* segments still to be acknowledged at once: at the start, after gaps */
-    uint32_t unacked;     /* bytes in order since the last ACK was sent */
-    uint16_t segment;     /* estimate of the peer's segment size */
-    seq32_t acked;        /* the acknowledgment last sent */
-    tick_t last;          /* arrival of the last data; 0: none */
+    uint8_t quick;    /* segments still to be acknowledged at once: at the start, after gaps */
+    tick_t ack_due;   /* with RECEIVER_ACK_DELAYED */
+    tick_t ack_delay; /* the most (settings.delayed_ack) */
+    uint32_t unacked; /* bytes in order since the last ACK was sent */
+    uint16_t mss;     /* that we announced */
+    uint16_t segment; /* estimate of the peer's segment size, at most mss */
+    uint16_t length;  /* of the last segment, at most mss */
+    bool lean;        /* memory was short when it came */
+    seq32_t acked;    /* the acknowledgment last sent */
     /* Right-sizing. */
-    tick_t rtt;       /* estimate on this side; 0: none */
-    tick_t round_at;  /* when the present round began */
-    seq32_t round_end; /* without timestamps: a window's end, whose arrival ends the measurement */
-    uint32_t round_bytes; /* consumed in it */
+    tick_t rtt;        /* estimate on this side; 0: none */
+    tick_t round_at;   /* when the present round began; 0: not yet */
+    seq32_t round_end; /* right at that time: what lies beyond it can only come a round trip on */
+    uint32_t round_bytes;  /* consumed in it */
+    uint32_t round_before; /* consumed in the one before */
 };
 
 struct receiver_args {
     struct mem *mem;
-    struct pkt_pool *pool; /* for coalescing */
+    struct pkt_pool *pool; /* not used: nothing here takes a new packet */
     seq32_t irs;           /* nxt is one past it: the SYN has been received */
     uint32_t size;         /* first window */
     uint32_t size_max;
@@ -73,6 +81,8 @@ struct receiver_args {
     uint16_t mss; /* that we announced */
 };
 
+/* As much of size as a SYN's window field can tell counts as offered: our SYN, whether it goes
+ * before or after the peer's, says so. */
 void receiver_init(struct tcp_receiver *r, const struct receiver_args *a);
 /* Frees what waits. */
 void receiver_fini(struct tcp_receiver *r);
@@ -82,29 +92,38 @@ void receiver_negotiated(struct tcp_receiver *r, bool sack, bool scaled, uint8_t
 /* The smallest scale with which size_max can be offered. */
 uint8_t receiver_scale_for(uint32_t size_max);
 
-/* Is any part of [seq, seq + len) acceptable (RFC 9293 3.10.7.4, the four cases)? */
+/*
+ * Is any part of [seq, seq + len) acceptable (RFC 9293 3.10.7.4, the four cases)? len counts SYN
+ * and FIN. Wider than the RFC's letter in one point: a segment that starts before the window and
+ * ends behind it has a part within it, too.
+ */
 bool receiver_acceptable(const struct tcp_receiver *r, seq32_t seq, uint32_t len);
 
 struct receiver_result {
-    struct pkt *data;  /* in order, the caller's; NULL: none */
-    uint32_t bytes;    /* of it */
-    bool end;          /* the peer's FIN has been reached by this segment */
-    bool reordered;    /* it arrived out of order */
-    enum drop drop;    /* DROP_NONE, or why nothing of it was kept: TCP_DUPLICATE, TCP_REORDER_LIMIT,
-                          TCP_SEQUENCE */
+    struct pkt *data; /* in order, the caller's; NULL: none */
+    uint32_t bytes;   /* of it */
+    bool end;         /* the peer's FIN has been reached by this segment */
+    bool reordered;   /* it arrived out of order */
+    enum drop drop;   /* DROP_NONE, or why nothing of it was kept: TCP_DUPLICATE, TCP_REORDER_LIMIT,
+                         TCP_SEQUENCE (outside of the window, or after the end) */
 };
 
 /*
  * A segment with data or FIN: p, which is taken, starts at its first byte, numbered seq; p may be
- * NULL for a bare FIN. What lies outside of the window is cut off. Overlap: bytes that arrived
- * first stay. lean: memory is short, keep nothing out of order. Sets ack as RFC 5681 4.2 asks.
- * The dropped packet is freed, and counted by the caller.
+ * NULL for a bare FIN. What lies outside of the window is cut off, a FIN included. lean: memory is
+ * short, keep nothing out of order. Sets ack as RFC 5681 4.2 asks. The dropped packet is freed, and
+ * counted by the caller.
  */
 void receiver_input(struct tcp_receiver *r, seq32_t seq, struct pkt *p, bool fin, bool lean,
                     tick_t now, struct receiver_result *result);
 
-/* n bytes given out were consumed. True: the window has opened by so much that the other side
- * should hear of it now (RFC 9293 3.8.6.2.2); ack is then RECEIVER_ACK_NOW. */
+/*
+ * n bytes given out were consumed. True: the window could open by so much that the other side
+ * should hear of it now; ack is then RECEIVER_ACK_NOW. That is, by two segments, or by one while it
+ * is smaller than that, or by half of its size (RFC 9293 3.8.6.2.2); and not while more than half
+ * of it is still to come, for then the ACKs of that will tell. n == 0 asks again, after memory was
+ * short.
+ */
 bool receiver_consumed(struct tcp_receiver *r, uint32_t n, tick_t now);
 /* An estimate of the round trip, from the handshake, or by a timestamp. */
 void receiver_rtt(struct tcp_receiver *r, tick_t rtt);
@@ -112,10 +131,13 @@ void receiver_rtt(struct tcp_receiver *r, tick_t rtt);
 /* An ACK is being sent: the window field for it, and right moves. syn: not scaled. lean: memory is
  * short, open no further. */
 uint16_t receiver_window(struct tcp_receiver *r, bool syn, bool lean);
-/* Up to max blocks for it: D-SACK first, then the most recently changed (RFC 2018 4, RFC 2883 4). */
+/* Up to max blocks for it: D-SACK first, then the most recently changed (RFC 2018 4, RFC 2883 4).
+ */
 unsigned receiver_sacks(const struct tcp_receiver *r, struct tcp_sack *to, unsigned max);
 /* It was sent. */
 void receiver_acked(struct tcp_receiver *r, tick_t now);
+/* The connection is idle: memory that holds nothing is given back. */
+void receiver_tidy(struct tcp_receiver *r);
 
 static inline tick_t receiver_deadline(const struct tcp_receiver *r)
 {
@@ -124,7 +146,7 @@ static inline tick_t receiver_deadline(const struct tcp_receiver *r)
 /* The delayed ACK is due: ack becomes RECEIVER_ACK_NOW where the time has come. */
 void receiver_expire(struct tcp_receiver *r, tick_t now);
 
-/* Memory held out of order, see pkt_cost. */
+/* Memory held for what is out of order: views, see pkt_cost, and the table of them. */
 uint32_t receiver_cost(const struct tcp_receiver *r);
 bool receiver_ok(const struct tcp_receiver *r);
 
