@@ -1,2 +1,61 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Sends a repeating pattern as fast as it may, until the other side ends. What waits is a promise
+ * that knows only where in the pattern it starts, so a full queue costs no memory. A stream's user
+ * is where the next promise starts: a place in the pattern, which unlike a position has no end.
+ */
 #include "service/service.h"
+
+#include <assert.h>
+#include <string.h>
+
+#define PERIOD SERVICE_SOURCE_PERIOD
+_Static_assert(PERIOD <= UINT8_MAX, "a byte tells the place");
+
+static uint32_t min_u32(uint32_t a, uint32_t b)
+{
+    return a < b ? a : b;
+}
+
+/* One period byte by byte, then as many as there are already. */
+static void pattern_flatten(const struct vec *v, uint32_t offset, uint8_t *dst, uint32_t len)
+{
+    uint32_t place = (v->arg + offset % PERIOD) % PERIOD;
+    uint32_t done = min_u32(len, PERIOD);
+    for (uint32_t i = 0; i < done; i++) {
+        dst[i] = (uint8_t)place;
+        place = place + 1 < PERIOD ? place + 1 : 0;
+    }
+    for (uint32_t n; done < len; done += n) {
+        n = min_u32(done, len - done);
+        memcpy(dst + done, dst, n);
+    }
+}
+
+static void fill(struct stream *s)
+{
+    static const struct vec_ops pattern = {.flatten = pattern_flatten};
+    uint32_t len = stream_room(s);
+    if (len == 0)
+        return;
+    uint32_t place = (uint32_t)(uintptr_t)s->user;
+    struct vec v = {.ops = &pattern, .len = len, .arg = place};
+    s->user = (void *)(uintptr_t)((place + len % PERIOD) % PERIOD);
+    if (!stream_write(s, v))
+        stream_abort(s); /* nothing queued would ever become writable again */
+}
+
+static void source_data(struct stream *s, struct pkt *view, bool end)
+{
+    pkt_free(view);
+    stream_consume(s, stream_unconsumed(s));
+    if (end)
+        stream_end(s);
+}
+
+const struct stream_service service_source = {
+    .name = "source",
+    .opened = fill,
+    .data = source_data,
+    .writable = fill,
+};

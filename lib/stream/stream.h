@@ -14,13 +14,18 @@
  *
  * Outbound. The service appends promises (buf/vec.h) with stream_write; the carrier reads them at
  * any offset as often as it has to and drops what the peer has acknowledged (stream_acked). Water
- * marks: above `high` bytes stream_writable is false; when no more than `low` are left after that,
- * the service's writable runs. stream_write itself is refused only at the bound of promises.
+ * marks: from `high` bytes on stream_writable is false; when no more than `low` are left after
+ * that, the service's writable runs. Half and a quarter of the bound of promises are marks too.
+ * stream_write itself is refused only at the bound.
  *
  * Events. Nothing of a service runs while a protocol is at work. What happened is noted in the
  * stream, which joins its worker's ready list if it does not stand there already; stream_ready_run
  * serves that list, each stream in turn. A stream that ends leaves the list at once, so there is no
  * stale entry to skip.
+ *
+ * The end of a stream. The carrier says stream_finished or stream_failed, and stays until the
+ * service has heard of it, or the service says stream_abort. Then stream_over is true, both queues
+ * are empty, all that arrived counts as consumed, and the carrier is woken a last time.
  */
 
 #include <stdbool.h>
@@ -64,22 +69,26 @@ struct stream_service {
     void (*opened)(struct stream *s);
     /* The next view, which is taken, or NULL where only the end is new. end: nothing follows. */
     void (*data)(struct stream *s, struct pkt *view, bool end);
-    /* The outbound queue has fallen to the low mark after it was above the high one. */
+    /* The outbound queue has fallen to the low mark after it was at the high one. Not after
+     * stream_end. */
     void (*writable)(struct stream *s);
     /* Both directions have ended in order, and all that was written is acknowledged. */
     void (*ended)(struct stream *s);
-    /* It is over: what was written and not acknowledged is lost, what arrived was delivered. */
+    /* It is over: what was written and not acknowledged is lost, what arrived was delivered.
+     * Without opened before it, it could not be opened. */
     void (*reset)(struct stream *s, enum stream_code code);
 };
 
-/* The protocol's side; called by the functions below, at any time between opened and the last
- * callback. None calls back into the service. */
+/* The protocol's side; called by the functions below, also after stream_failed until the service
+ * has heard of that. None calls back into a service or ends the life of a stream: it makes a note
+ * for later. */
 struct stream_carrier {
     /* n more bytes of what arrived are dealt with. */
     void (*consume)(struct stream *s, uint32_t n);
-    /* There is something to send, or the end. */
+    /* There is something to send, or the end; or the service has had its last callback. */
     void (*ready)(struct stream *s);
-    /* The service wants no more of it: tell the other side and forget. */
+    /* The service wants no more of it: tell the other side and forget. Not after stream_finished
+     * or stream_failed; then ready is called instead. */
     void (*abort)(struct stream *s);
 };
 
@@ -95,11 +104,11 @@ enum stream_bit {
     STREAM_TELL_WRITABLE = 1u << 2,
     STREAM_TELL_ENDED = 1u << 3,
     STREAM_TELL_RESET = 1u << 4,
-    STREAM_FULL = 1u << 5,     /* was above the high mark, writable is owed */
-    STREAM_IN_END = 1u << 6,   /* the service was told the end */
-    STREAM_OUT_END = 1u << 7,  /* the service has ended its direction */
-    STREAM_OPENED = 1u << 8,   /* opened was told */
-    STREAM_OVER = 1u << 9,     /* the service has had its last callback, or has aborted */
+    STREAM_FULL = 1u << 5,    /* was at the high mark, writable is owed */
+    STREAM_IN_END = 1u << 6,  /* the service was told the end */
+    STREAM_OUT_END = 1u << 7, /* the service has ended its direction */
+    STREAM_OPENED = 1u << 8,  /* opened was told */
+    STREAM_OVER = 1u << 9,    /* the service has had its last callback, or has aborted */
 };
 
 struct stream {
@@ -111,9 +120,9 @@ struct stream {
     struct vec_queue out;
     struct pkt *in; /* arrived and not yet given to the service; its total is kept */
     struct pkt *in_last;
-    uint32_t in_cost; /* of the views of in, see pkt_cost */
+    uint32_t in_cost;    /* of the views of in, see pkt_cost */
     uint32_t unconsumed; /* bytes given to the service and not consumed */
-    uint32_t high; /* water marks of out, in bytes */
+    uint32_t high;       /* water marks of out, in bytes */
     uint32_t low;
     uint16_t bits; /* enum stream_bit */
     uint8_t code;  /* with TELL_RESET: enum stream_code */
@@ -121,10 +130,11 @@ struct stream {
 
 /* ---- for services ---- */
 
-/* Appends v, which is taken, and discarded at once where the stream is over. False: the bound of
- * promises is met or memory is out; v remains the caller's. Not after stream_end. */
+/* Appends v, which is taken, and discarded at once where the stream is over or has failed. False:
+ * the bound of promises is met or memory is out; v remains the caller's. Not after stream_end. */
 bool stream_write(struct stream *s, struct vec v);
-/* The bytes of p, which is taken in any case: where it finds no room the stream is aborted. */
+/* The bytes of p, which is taken in any case: where it finds no room the stream is aborted. Small
+ * ones share a promise. */
 void stream_write_pkt(struct stream *s, struct pkt *p);
 /* Should the service write now? */
 static inline bool stream_writable(const struct stream *s);
@@ -132,31 +142,39 @@ static inline bool stream_writable(const struct stream *s);
 static inline uint32_t stream_room(const struct stream *s);
 /* Nothing will be written any more: the end follows what was. Twice is once. */
 void stream_end(struct stream *s);
-/* n bytes of what data() gave are dealt with. */
+/* n bytes of what data() gave are dealt with, n <= stream_unconsumed. */
 void stream_consume(struct stream *s, uint32_t n);
+/* Bytes that data() gave and that stream_consume has not been said for. */
+static inline uint32_t stream_unconsumed(const struct stream *s)
+{
+    return s->unconsumed;
+}
 /* Ends both directions now. No callback follows. */
 void stream_abort(struct stream *s);
 
 /* ---- for carriers ---- */
 
-/* max_promises: bound of the outbound queue. */
+/* max_promises: bound of the outbound queue. Its marks come next, see stream_set_marks. */
 void stream_init(struct stream *s, const struct stream_service *service,
-                 const struct stream_carrier *carrier, struct stream_ready *ready,
-                 struct mem *mem, uint32_t max_promises);
+                 const struct stream_carrier *carrier, struct stream_ready *ready, struct mem *mem,
+                 uint32_t max_promises);
 /* Frees what waits in both directions and leaves the ready list. */
 void stream_fini(struct stream *s);
+/* low < high; at any time. */
 void stream_set_marks(struct stream *s, uint32_t high, uint32_t low);
 
 void stream_opened(struct stream *s);
-/* p, which is taken, and is not empty, follows what has arrived. After stream_over it is freed. */
+/* p, which is taken, and is not empty, follows what has arrived. After stream_over it is freed and
+ * counts as consumed. */
 void stream_arrived(struct stream *s, struct pkt *p);
 /* Nothing follows what has arrived. */
 void stream_arrived_end(struct stream *s);
-/* The first n bytes written are acknowledged and dropped. */
+/* The first n bytes of the outbound queue are acknowledged and dropped. */
 void stream_acked(struct stream *s, uint64_t n);
 /* Both directions are done: `ended` is owed. */
 void stream_finished(struct stream *s);
-/* It was reset: what has arrived is delivered before the service hears of it. */
+/* It was reset: what has arrived is delivered before the service hears of it; what was written is
+ * dropped at once. The first code counts. */
 void stream_failed(struct stream *s, enum stream_code code);
 
 /* Is there nothing left to tell, so that the carrier may go? */
@@ -174,9 +192,10 @@ static inline void stream_ready_init(struct stream_ready *r)
 }
 
 /*
- * Tells the services of up to `max` streams what is new, each stream once; what one of them causes
- * in another waits for the next call. Of one stream at most `views` views are delivered, then it
- * goes to the end of the list. Returns whether something is left.
+ * Tells the services of up to `max` streams what is new, each stream once; what they cause in
+ * streams that have had their turn, or were not in the list, waits for the next call. Of one stream
+ * at most `views` views are delivered, then it goes to the end of the list. Returns whether
+ * something is left.
  */
 bool stream_ready_run(struct stream_ready *r, unsigned max, unsigned views);
 
@@ -187,8 +206,8 @@ static inline bool stream_ready_empty(const struct stream_ready *r)
 
 static inline bool stream_writable(const struct stream *s)
 {
-    return !(s->bits & (STREAM_OVER | STREAM_OUT_END)) && vec_queue_bytes(&s->out) < s->high &&
-           vec_queue_count(&s->out) < s->out.max / 2;
+    return !(s->bits & (STREAM_OVER | STREAM_OUT_END | STREAM_TELL_RESET)) &&
+           vec_queue_bytes(&s->out) < s->high && vec_queue_count(&s->out) < s->out.max / 2;
 }
 
 static inline uint32_t stream_room(const struct stream *s)
