@@ -26,10 +26,11 @@ static uint64_t member(const struct config_key *k, const void *base)
 static json_t *word_json(enum config_kind kind, const char *text)
 {
     char *end;
-    if (kind == CONFIG_BOOL)
+    if (kind == CONFIG_BOOL || kind == CONFIG_BOOL_NOT)
         return json_boolean(strcmp(text, "true") == 0);
     long long n = strtoll(text, &end, 10);
-    if ((kind == CONFIG_CORE || kind == CONFIG_CORES) && end != text && *end == '\0')
+    if ((kind == CONFIG_CORE || kind == CONFIG_CORES || kind == CONFIG_TIME) && end != text &&
+        *end == '\0')
         return json_integer(n);
     return json_string(text);
 }
@@ -58,13 +59,13 @@ static json_t *section_json(const struct config_section *s, const void *base, ui
     return all;
 }
 
-static json_t *devices_json(const struct config_section *s, const struct config *config)
+static json_t *entries_json(const struct config_section *s, const struct config *config)
 {
+    bool devices = s == &config_sections[CONFIG_SECTION_DEVICES];
     json_t *list = json_array();
-    for (unsigned i = 0; i < config->n_devices; i++) {
-        const struct config_device *dev = &config->device[i];
-        json_array_append_new(list, section_json(s, dev, 1u << dev->driver));
-    }
+    for (unsigned i = 0; i < config_entries(s, config); i++)
+        json_array_append_new(list, section_json(s, config_entry(s, config, i),
+                                                 devices ? 1u << config->device[i].driver : ~0u));
     return list;
 }
 
@@ -75,7 +76,7 @@ void api_config(struct api_call *c)
     for (unsigned i = 0; i < CONFIG_SECTIONS; i++) {
         const struct config_section *s = &config_sections[i];
         json_object_set_new(all, s->name,
-                            s->list ? devices_json(s, config) : section_json(s, config, ~0u));
+                            s->noun ? entries_json(s, config) : section_json(s, config, ~0u));
     }
     api_json(c, 200, json_pack("{s:s, s:o}", "file", runtime_config_file(c->rt), "config", all));
 }

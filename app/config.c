@@ -31,14 +31,14 @@ struct raw_section {
 };
 
 struct raw {
-    struct raw_section *section[CONFIG_SECTIONS]; /* devices: an array */
-    uint32_t n_devices;
+    struct raw_section *section[CONFIG_SECTIONS]; /* a list: an array */
+    uint32_t n_entries[CONFIG_SECTIONS];          /* of it */
 };
 
 /* libcyaml's view of the registry. */
 struct schema {
     cyaml_schema_field_t key[CONFIG_SECTIONS][CONFIG_KEYS_MAX + 1];
-    cyaml_schema_value_t device; /* entry of the list */
+    cyaml_schema_value_t entry[CONFIG_SECTIONS]; /* of a list */
     cyaml_schema_field_t section[CONFIG_SECTIONS + 1];
     cyaml_schema_value_t root;
 };
@@ -99,14 +99,14 @@ static cyaml_schema_field_t section_schema(struct schema *s, unsigned index)
                               .data_offset = (uint32_t)(offsetof(struct raw, section) +
                                                         index * sizeof(struct raw_section *)),
                               .value = mapping};
-    if (section->list) {
-        s->device = mapping;
-        f.count_offset = offsetof(struct raw, n_devices);
+    if (section->noun) {
+        s->entry[index] = mapping;
+        f.count_offset = (uint32_t)(offsetof(struct raw, n_entries) + index * sizeof(uint32_t));
         f.count_size = sizeof(uint32_t);
         f.value.type = CYAML_SEQUENCE;
-        f.value.sequence.entry = &s->device;
+        f.value.sequence.entry = &s->entry[index];
         f.value.sequence.min = 0;
-        f.value.sequence.max = IFACE_MAX;
+        f.value.sequence.max = section->max;
     }
     f.value.flags = (enum cyaml_flag)(CYAML_FLAG_OPTIONAL | CYAML_FLAG_POINTER_NULL_STR);
     return f;
@@ -203,14 +203,14 @@ static void check_keys(struct load *l, const struct config_section *s,
                        const struct raw_section *raw, int index, uint32_t driver)
 {
     const char *name = driver ? config_driver_names[__builtin_ctz(driver)] : "";
-    const struct config_place *device = CONFIG_PLACE(s->name, index, NULL, -1);
+    const struct config_place *entry = CONFIG_PLACE(s->name, index, NULL, -1);
     for (unsigned i = 0; i < s->n_keys; i++) {
         const struct config_key *k = &s->key[i];
         bool is = given(k, &raw->value[i]);
         if (!is && k->needed == UINT32_MAX)
-            config_fault(&l->faults, device, "a device needs a '%s'", k->name);
+            config_fault(&l->faults, entry, "a %s needs a '%s'", s->noun, k->name);
         else if (!is && k->needed & driver)
-            config_fault(&l->faults, device, "driver '%s' needs '%s'", name, k->name);
+            config_fault(&l->faults, entry, "driver '%s' needs '%s'", name, k->name);
         else if (is && driver && k->drivers && !(k->drivers & driver))
             config_fault(&l->faults, CONFIG_PLACE(s->name, index, k->name, -1),
                          "'%s' means nothing to driver '%s'", k->name, name);
@@ -238,39 +238,38 @@ static void name_tap(struct load *l, const struct config_section *s, struct conf
                      "%s: give 'interface' too", why.text);
 }
 
-static void read_device(struct load *l, int index)
+static void read_entry(struct load *l, const struct config_section *s,
+                       const struct raw_section *raw, int index, void *entry)
 {
-    const struct config_section *s = &config_sections[CONFIG_SECTION_DEVICES];
-    const struct raw_section *raw = &l->raw->section[CONFIG_SECTION_DEVICES][index];
-    struct config_device *d = &l->config->device[index];
-    uint32_t driver = driver_of(s, raw);
-    read_section(l, s, raw, index, d);
+    bool device = s == &config_sections[CONFIG_SECTION_DEVICES];
+    uint32_t driver = device ? driver_of(s, raw) : 0;
+    read_section(l, s, raw, index, entry);
     check_keys(l, s, raw, index, driver);
     if (driver == 1u << CONFIG_DRIVER_TAP)
-        name_tap(l, s, d, index);
+        name_tap(l, s, entry, index);
 }
 
-static void read_devices(struct load *l)
+static void read_entries(struct load *l, unsigned section)
 {
-    struct config *c = l->config;
-    if (!l->raw->n_devices)
+    const struct config_section *s = &config_sections[section];
+    uint32_t n = l->raw->n_entries[section];
+    if (!n)
         return;
-    c->device = calloc(l->raw->n_devices, sizeof(*c->device));
-    if (!c->device) {
+    if (!config_entries_make(s, l->config, n)) {
         config_fault_at(&l->faults, 0, CONFIG_ROOT, "out of memory");
         return;
     }
-    c->n_devices = l->raw->n_devices;
-    for (unsigned i = 0; i < c->n_devices; i++)
-        read_device(l, (int)i);
+    for (unsigned i = 0; i < n; i++)
+        read_entry(l, s, &l->raw->section[section][i], (int)i, config_entry(s, l->config, i));
 }
 
 /* All values, and then the rules between them if each is good by itself. */
 static void read_all(struct load *l)
 {
-    read_devices(l);
     for (unsigned i = 0; i < CONFIG_SECTIONS; i++)
-        if (!config_sections[i].list)
+        if (config_sections[i].noun)
+            read_entries(l, i);
+        else
             read_section(l, &config_sections[i], l->raw->section[i], -1, l->config);
     if (!l->faults.n)
         config_check(l->config, &l->faults);
@@ -348,14 +347,17 @@ void config_free(struct config *c)
 {
     if (!c)
         return;
-    for (unsigned i = 0; i < c->n_devices; i++)
-        free_section(&config_sections[CONFIG_SECTION_DEVICES], &c->device[i]);
-    for (unsigned i = 0; i < CONFIG_SECTIONS; i++)
-        if (!config_sections[i].list)
-            free_section(&config_sections[i], c);
+    for (unsigned i = 0; i < CONFIG_SECTIONS; i++) {
+        const struct config_section *s = &config_sections[i];
+        if (!s->noun)
+            free_section(s, c);
+        for (unsigned n = 0; s->noun && n < config_entries(s, c); n++)
+            free_section(s, config_entry(s, c, n));
+    }
     if (c->tree)
         config_tree_free(c->tree);
     free(c->tree);
     free(c->device);
+    free(c->listener);
     free(c);
 }

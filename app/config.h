@@ -12,6 +12,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "service/service.h"
 #include "stack/iface.h"
 #include "stack/stack.h"
 
@@ -38,6 +39,15 @@
 enum config_driver {
 #define X(id, name, text) CONFIG_DRIVER_##id,
     CONFIG_DRIVERS(X)
+#undef X
+};
+
+/* X(enumerator, name in the file) */
+#define CONFIG_PROTOCOLS(X) X(TCP, "tcp")
+
+enum config_protocol {
+#define X(id, name) CONFIG_PROTOCOL_##id,
+    CONFIG_PROTOCOLS(X)
 #undef X
 };
 
@@ -82,12 +92,25 @@ struct config_device {
     struct iface_config iface;
 };
 
+/* A port that a service answers on. */
+struct config_listener {
+    char name[STACK_LISTENER_NAME_MAX];
+    enum config_protocol protocol;
+    struct ip_addr addr; /* ours; 0.0.0.0 and ::, see struct stack_listener */
+    uint16_t port;
+    enum service service;
+    uint32_t backlog;
+    bool syn_cookies;
+};
+
 struct config_tree;
 
 struct config {
     struct config_tree *tree; /* where its keys stand in the file, for config_probe */
     struct config_device *device;
     unsigned n_devices;
+    struct config_listener *listener;
+    unsigned n_listeners;
 
     struct {
         unsigned n; /* workers; at least 1 */
@@ -130,14 +153,15 @@ struct config {
     } health;
 
     struct stack_icmp icmp;
-    struct stack_limits limits;
+    struct tcp_settings tcp;
+    struct stack_limits limits; /* tcp_memory 0: plan_tcp_memory says */
 };
 
 /*
  * Reads and validates. NULL where it is not valid: each fault is one line on errors, `file:line:
  * key: what is wrong (did you mean …?)`, in the order of the file. Nothing outside the file is
- * looked at: whether cores and devices exist is config_probe's question. No limit is left at 0: the
- * defaults are filled in.
+ * looked at: whether cores and devices exist is config_probe's question. No limit but tcp_memory is
+ * left at 0, and nothing in tcp: the defaults are filled in.
  */
 struct config *config_load(const char *file, FILE *errors);
 void config_free(struct config *c);

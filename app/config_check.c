@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "app/config_check.h"
 
+#include <inttypes.h>
 #include <string.h>
+
+#include "app/plan.h"
 
 #define IP6_MTU_MIN         1280 /* RFC 8200 5 */
 #define WATCHDOG_MS_MIN     100  /* how often the control core looks */
+#define TCP_MEMORY_MIN      (1u << 20)
 #define DEVICE(i, name, at) CONFIG_PLACE("devices", (int)(i), (name), (at))
+#define LISTENER(i, name)   CONFIG_PLACE("listeners", (int)(i), (name), -1)
+#define KEY(section, name)  CONFIG_PLACE((section), -1, (name), -1)
 
 static bool has_ipv6(const struct iface_config *i, unsigned *at)
 {
@@ -151,6 +157,72 @@ static void check_watchdog(const struct config *c, struct config_faults *f)
                      ms, c->workers.max_sleep_us);
 }
 
+/* A device's, or a link-local one, which the stack makes. */
+static bool is_ours(const struct config *c, const struct ip_addr *a)
+{
+    for (unsigned n = 0; n < c->n_devices; n++) {
+        const struct iface_config *i = &c->device[n].iface;
+        if (!ip_is_v4(a) && ip_is_link_local(a) && i->ipv6)
+            return true;
+        for (unsigned at = 0; at < i->n_addrs; at++)
+            if (ip_eq(&i->addr[at].addr, a))
+                return true;
+    }
+    return ip_is_unspecified(a);
+}
+
+static void check_listener(const struct config *c, unsigned n, struct config_faults *f)
+{
+    const struct config_listener *l = &c->listener[n];
+    char text[IP_ADDR_TEXT];
+    ip_format(&l->addr, text);
+    if (!is_ours(c, &l->addr))
+        config_fault(f, LISTENER(n, "address"), "%s is no device's address", text);
+    for (unsigned other = 0; other < n; other++) {
+        const struct config_listener *o = &c->listener[other];
+        if (!strcmp(o->name, l->name))
+            config_fault(f, LISTENER(n, "name"), "the same as that of listeners[%u]", other);
+        if (o->port == l->port && o->protocol == l->protocol && ip_eq(&o->addr, &l->addr))
+            config_fault(f, LISTENER(n, "port"), "'%s' has port %u of that address already",
+                         o->name, l->port);
+    }
+}
+
+static void check_tcp(const struct config *c, struct config_faults *f)
+{
+    const struct tcp_settings *t = &c->tcp;
+    struct tcp_settings all = *t;
+    unsigned before = f->n;
+    if (t->receive_buffer > t->receive_buffer_max)
+        config_fault(f, KEY("tcp", "receive-buffer"), "%u is more than receive-buffer-max, %u",
+                     t->receive_buffer, t->receive_buffer_max);
+    if (t->no_window_scaling && t->receive_buffer > UINT16_MAX + 1u)
+        config_fault(f, KEY("tcp", "receive-buffer"),
+                     "without window-scaling there is no window over 64 KiB");
+    if (t->send_buffer > t->send_buffer_max)
+        config_fault(f, KEY("tcp", "send-buffer"), "%u is more than send-buffer-max, %u",
+                     t->send_buffer, t->send_buffer_max);
+    if (t->port_min > t->port_max)
+        config_fault(f, KEY("tcp", "port-min"), "%u is more than port-max, %u", t->port_min,
+                     t->port_max);
+    if (f->n == before && !tcp_settings_fill(&all))
+        config_fault(f, KEY("tcp", NULL), "these settings do not go together");
+}
+
+static void check_tcp_memory(const struct config *c, struct config_faults *f)
+{
+    const struct config_place *place = KEY("limits", "tcp-memory");
+    uint64_t memory = c->limits.tcp_memory;
+    if (!memory)
+        return;
+    if (memory < TCP_MEMORY_MIN)
+        config_fault(f, place, "%" PRIu64 " is less than 1 MiB (0: computed)", memory);
+    else if (memory > plan_tcp_memory_most(c))
+        config_fault(f, place,
+                     "%" PRIu64 " is more than a pool of %u packets has for each worker: %" PRIu64,
+                     memory, plan_packets(c), plan_tcp_memory_most(c));
+}
+
 void config_check(const struct config *c, struct config_faults *f)
 {
     for (unsigned n = 0; n < c->n_devices; n++) {
@@ -162,6 +234,10 @@ void config_check(const struct config *c, struct config_faults *f)
         check_devices_apart(c, n, f);
         check_addresses_apart(c, n, f);
     }
+    for (unsigned n = 0; n < c->n_listeners; n++)
+        check_listener(c, n, f);
     check_workers(c, f);
     check_watchdog(c, f);
+    check_tcp(c, f);
+    check_tcp_memory(c, f);
 }

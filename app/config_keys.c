@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -20,6 +21,28 @@ static const char *const driver_texts[] = {
 #undef X
 };
 
+static const char *const protocols[] = {
+#define X(id, name) name,
+    CONFIG_PROTOCOLS(X)
+#undef X
+};
+static const char *const services[] = {
+#define X(id, name, text) name,
+    SERVICES(X)
+#undef X
+};
+static const char *const service_texts[] = {
+#define X(id, name, text) text,
+    SERVICES(X)
+#undef X
+};
+static const char *const congestions[] = {
+#define X(id, name, text) name,
+    TCP_CONGESTIONS(X)
+#undef X
+};
+static const char *const ecns[] = {
+    [TCP_ECN_ACCEPT] = "accept", [TCP_ECN_REQUEST] = "request", [TCP_ECN_OFF] = "off"};
 static const char *const roles[] = {"client", "server"}; /* by the value of memif_server */
 static const char *const idles[] = {
     [CONFIG_IDLE_SLEEP] = "sleep", [CONFIG_IDLE_PAUSE] = "pause", [CONFIG_IDLE_POLL] = "poll"};
@@ -33,6 +56,7 @@ static const char *const levels[] = {[CONFIG_LOG_ERROR] = "error",
 
 #define MEMBER(type, m) .offset = offsetof(type, m), .size = sizeof(((type *)0)->m)
 #define DEVICE(m)       MEMBER(struct config_device, m)
+#define LISTENER(m)     MEMBER(struct config_listener, m)
 #define CONFIG(m)       MEMBER(struct config, m)
 #define NAMES(n)        .names = (n), .max = COUNT(n)
 #define RANGE(a, b)     .min = (a), .max = (b)
@@ -98,6 +122,26 @@ static const struct config_key device_keys[] = {
      .text = "way to everywhere else, at most one IPv4 and one IPv6"},
     {"ipv6", CONFIG_BOOL, DEVICE(iface.ipv6), .preset = "true",
      .text = "false: no link-local address and no neighbour discovery"},
+};
+
+static const struct config_key listeners_keys[] = {
+    {"name", CONFIG_NAME, LISTENER(name), .max = STACK_LISTENER_NAME_MAX - 1, .sample = "echo",
+     .needed = ~0u, .live = true,
+     .text = "what you call it here and in all output: a-z 0-9 _ . -"},
+    {"protocol", CONFIG_ENUM, LISTENER(protocol), NAMES(protocols), .preset = "tcp", .live = true,
+     .text = "what carries it"},
+    {"address", CONFIG_ADDRESS, LISTENER(addr), .preset = "any", .live = true,
+     .text = "one of a device's; any: all of ours; 0.0.0.0: all IPv4 ones"},
+    {"port", CONFIG_UINT, LISTENER(port), RANGE(1, UINT16_MAX), .sample = "7",
+     .needed = ~0u, .live = true,
+     .text = "of listeners on one port, the one with the most specific address answers"},
+    {"service", CONFIG_ENUM, LISTENER(service), NAMES(services), .sample = "echo",
+     .needed = ~0u, .live = true,
+     .text = "who answers"},
+    {"backlog", CONFIG_UINT, LISTENER(backlog), RANGE(1, 1u << 20), .preset = "1024", .live = true,
+     .text = "half-open connections that a worker keeps; SYN cookies are for those beyond"},
+    {"syn-cookies", CONFIG_BOOL, LISTENER(syn_cookies), .preset = "true", .live = true,
+     .text = "false: what the backlog does not hold is dropped"},
 };
 
 static const struct config_key workers_keys[] = {
@@ -181,6 +225,91 @@ static const struct config_key icmp_keys[] = {
      .text = "errors in a row before the rate counts"},
 };
 
+/* Bytes of a window: what window scaling can say (RFC 7323 2.3). */
+#define WINDOW_MIN 4096
+#define WINDOW_MAX (65535u << 14)
+
+#define TIME(u) .unit = TICK_##u
+
+static const struct config_key tcp_keys[] = {
+    {"congestion", CONFIG_ENUM, CONFIG(tcp.congestion), NAMES(congestions), .preset = "cubic",
+     .live = true,
+     .text = "control of congestion: cubic (RFC 9438) or newreno (RFC 5681)"},
+    {"ecn", CONFIG_ENUM, CONFIG(tcp.ecn), NAMES(ecns), .preset = "accept", .live = true,
+     .text = "explicit congestion notification: accept where asked for, request it too, or off"},
+    {"timestamps", CONFIG_BOOL_NOT, CONFIG(tcp.no_timestamps), .preset = "true", .live = true,
+     .text = "round-trip times of every segment, and protection of wrapped sequence numbers"},
+    {"sack", CONFIG_BOOL_NOT, CONFIG(tcp.no_sack), .preset = "true", .live = true,
+     .text = "selective acknowledgment: several losses are repaired in one round trip"},
+    {"window-scaling", CONFIG_BOOL_NOT, CONFIG(tcp.no_window_scaling), .preset = "true",
+     .live = true,
+     .text = "windows beyond 64 KiB"},
+    {"nagle", CONFIG_BOOL, CONFIG(tcp.nagle), .preset = "false", .live = true,
+     .text = "hold small segments back while others are unacknowledged"},
+    {"pacing", CONFIG_BOOL_NOT, CONFIG(tcp.no_pacing), .preset = "true", .live = true,
+     .text = "spread segments over the round trip where that takes over a millisecond"},
+    {"initial-window", CONFIG_UINT, CONFIG(tcp.initial_window), RANGE(1, 100), .preset = "10",
+     .live = true,
+     .text = "segments that a new connection may send at once (RFC 6928)"},
+    {"receive-buffer", CONFIG_SIZE, CONFIG(tcp.receive_buffer), RANGE(WINDOW_MIN, WINDOW_MAX),
+     .preset = "64 KiB", .live = true,
+     .text = "what a connection may have unread at first"},
+    {"receive-buffer-max", CONFIG_SIZE, CONFIG(tcp.receive_buffer_max),
+     RANGE(WINDOW_MIN, WINDOW_MAX), .preset = "4 MiB", .live = true,
+     .text = "up to which that grows with bandwidth times round trip"},
+    {"send-buffer", CONFIG_SIZE, CONFIG(tcp.send_buffer), RANGE(WINDOW_MIN, WINDOW_MAX),
+     .preset = "64 KiB", .live = true,
+     .text = "what a service may have unacknowledged at first"},
+    {"send-buffer-max", CONFIG_SIZE, CONFIG(tcp.send_buffer_max), RANGE(WINDOW_MIN, WINDOW_MAX),
+     .preset = "4 MiB", .live = true,
+     .text = "up to which that grows with the congestion window"},
+    {"promises", CONFIG_UINT, CONFIG(tcp.promises), RANGE(16, 1u << 20), .preset = "1024",
+     .live = true,
+     .text = "pieces of data that one connection may have queued to send"},
+    {"challenge-rate", CONFIG_UINT, CONFIG(tcp.challenge_rate), RANGE(1, 1000000),
+     .preset = "1000", .live = true,
+     .text = "answers a second of a worker to doubtful SYN and RST (RFC 5961)"},
+    {"reset-rate", CONFIG_UINT, CONFIG(tcp.reset_rate), RANGE(1, 1000000), .preset = "1000",
+     .live = true,
+     .text = "resets a second of a worker to segments of no connection"},
+    {"rto-min-ms", CONFIG_TIME, CONFIG(tcp.rto_min), RANGE(1, 60000), TIME(MS), .preset = "200",
+     .live = true,
+     .text = "milliseconds that a retransmission waits at least"},
+    {"delayed-ack-ms", CONFIG_TIME, CONFIG(tcp.delayed_ack), RANGE(1, 500), TIME(MS),
+     .preset = "40", .live = true,
+     .text = "milliseconds that an acknowledgment may wait for company"},
+    {"connect-timeout-s", CONFIG_TIME, CONFIG(tcp.connect_timeout), RANGE(1, 3600), TIME(SEC),
+     .preset = "60", .live = true,
+     .text = "seconds until a connection that we open is given up"},
+    {"accept-timeout-s", CONFIG_TIME, CONFIG(tcp.accept_timeout), RANGE(1, 3600), TIME(SEC),
+     .preset = "60", .live = true,
+     .text = "seconds until a half-open one is forgotten"},
+    {"user-timeout-s", CONFIG_TIME, CONFIG(tcp.user_timeout), RANGE(1, 86400), TIME(SEC),
+     .preset = "300", .live = true,
+     .text = "seconds without an acknowledgment of what was sent until one is given up"},
+    {"fin-timeout-s", CONFIG_TIME, CONFIG(tcp.fin_timeout), RANGE(1, 3600), TIME(SEC),
+     .preset = "60", .live = true,
+     .text = "seconds that one which we have ended waits for the other side's end"},
+    {"time-wait-s", CONFIG_TIME, CONFIG(tcp.time_wait), RANGE(1, 240), TIME(SEC), .preset = "60",
+     .live = true,
+     .text = "seconds in TIME-WAIT"},
+    {"keepalive-s", CONFIG_TIME, CONFIG(tcp.keepalive), RANGE(0, 604800), TIME(SEC),
+     .preset = "7200", .live = true,
+     .text = "seconds of silence until the other side is asked; 0: never"},
+    {"keepalive-interval-s", CONFIG_TIME, CONFIG(tcp.keepalive_interval), RANGE(1, 3600),
+     TIME(SEC), .preset = "75", .live = true,
+     .text = "seconds between such questions"},
+    {"keepalive-probes", CONFIG_UINT, CONFIG(tcp.keepalive_probes), RANGE(1, 127), .preset = "9",
+     .live = true,
+     .text = "of them without an answer until the connection is given up"},
+    {"port-min", CONFIG_UINT, CONFIG(tcp.port_min), RANGE(1, UINT16_MAX), .preset = "32768",
+     .live = true,
+     .text = "of the ports that connections which we open come from"},
+    {"port-max", CONFIG_UINT, CONFIG(tcp.port_max), RANGE(1, UINT16_MAX), .preset = "60999",
+     .live = true,
+     .text = "the last of them"},
+};
+
 static const struct config_key limits_keys[] = {
     {"neighbours", CONFIG_UINT, CONFIG(limits.neighbours), RANGE(16, 1u << 20), .preset = "4096",
      .text = "entries of the ARP and neighbour table"},
@@ -198,13 +327,22 @@ static const struct config_key limits_keys[] = {
      .text = "held by their fragments"},
     {"flows", CONFIG_UINT, CONFIG(limits.flows), RANGE(64, 1u << 28), .preset = "1048576",
      .text = "connections"},
+    {"time-wait", CONFIG_UINT, CONFIG(limits.time_wait), RANGE(16, 1u << 24), .preset = "65536",
+     .text = "of them in TIME-WAIT, where the oldest makes room"},
+    {"tcp-memory", CONFIG_SIZE, CONFIG(limits.tcp_memory), RANGE(0, 1ull << 40), .preset = "0",
+     .text = "buffers that TCP holds data in; 0: what the pool has besides its other uses"},
     {"tx-queue", CONFIG_UINT, CONFIG(limits.tx_queue), RANGE(64, 1u << 20), .preset = "4096",
      .text = "packets that wait for one device"},
 };
 
 #define SECTION(section, keys) .name = (section), .key = (keys), .n_keys = COUNT(keys)
+#define LIST(one, member, number, most) \
+    .noun = (one), .entry = sizeof(*((struct config *)0)->member), \
+    .first = offsetof(struct config, member), .count = offsetof(struct config, number), \
+    .max = (most)
 const struct config_section config_sections[CONFIG_SECTIONS] = {
-    [CONFIG_SECTION_DEVICES] = {SECTION("devices", device_keys), .list = true,
+    [CONFIG_SECTION_DEVICES] = {SECTION("devices", device_keys),
+     LIST("device", device, n_devices, IFACE_MAX),
      .text = "Where packets come from and go to."},
     {SECTION("workers", workers_keys),
      .text = "The cores that carry packets."},
@@ -220,12 +358,18 @@ const struct config_section config_sections[CONFIG_SECTIONS] = {
      .text = "When something counts as wrong."},
     {SECTION("icmp", icmp_keys),
      .text = "What the stack answers."},
+    {SECTION("listeners", listeners_keys),
+     LIST("listener", listener, n_listeners, STACK_LISTENERS_MAX), .live = true,
+     .text = "Ports that services answer on. [reload]"},
+    {SECTION("tcp", tcp_keys),
+     .text = "How TCP connections behave; what changes is for new ones."},
     {SECTION("limits", limits_keys),
      .text = "Every bound that others can push against, for each worker."},
 };
 /* clang-format on */
 
-_Static_assert(COUNT(device_keys) <= CONFIG_KEYS_MAX, "the largest section fits");
+_Static_assert(COUNT(device_keys) <= CONFIG_KEYS_MAX && COUNT(tcp_keys) <= CONFIG_KEYS_MAX,
+               "the largest sections fit");
 _Static_assert(COUNT(config_driver_names) <= 32, "a driver is a bit in 32");
 
 const struct config_section *config_section_find(const char *name)
@@ -247,6 +391,37 @@ const struct config_key *config_key_find(const struct config_section *s, const c
 bool config_kind_is_list(enum config_kind kind)
 {
     return kind == CONFIG_CORES || kind == CONFIG_ADDRESSES || kind == CONFIG_GATEWAYS;
+}
+
+unsigned config_entries(const struct config_section *s, const struct config *c)
+{
+    unsigned n;
+    memcpy(&n, (const char *)c + s->count, sizeof(n));
+    return n;
+}
+
+static char *first_entry(const struct config_section *s, const struct config *c)
+{
+    char *first;
+    memcpy(&first, (const char *)c + s->first, sizeof(first));
+    return first;
+}
+
+void *config_entry(const struct config_section *s, const struct config *c, unsigned i)
+{
+    assert(i < config_entries(s, c));
+    return first_entry(s, c) + (size_t)i * s->entry;
+}
+
+bool config_entries_make(const struct config_section *s, struct config *c, unsigned n)
+{
+    assert(!first_entry(s, c) && "made once");
+    void *first = calloc(n, s->entry);
+    if (!first)
+        return false;
+    memcpy((char *)c + s->first, &first, sizeof(first));
+    memcpy((char *)c + s->count, &n, sizeof(n));
+    return true;
 }
 
 const char *config_driver_name(enum config_driver d)
@@ -274,32 +449,41 @@ static void print_value(const struct config_key *k, FILE *out)
     fprintf(out, config_kind_is_list(k->kind) ? "%s: [%s]\n" : "%s: %s\n", k->name, value);
 }
 
-/* Devices stand there as comments: there is no default for those. */
+/* Entries of lists stand there as comments: there is no default for those. */
 static void print_key(const struct config_section *s, const struct config_key *k, FILE *out)
 {
-    fputs(s->list ? "#     # " : "  # ", out);
+    fputs(s->noun ? "#     # " : "  # ", out);
     if (k->drivers != (uint32_t)~ON(RING))
         print_drivers(k, out);
     fputs(k->text, out);
-    if (k->kind == CONFIG_UINT || k->kind == CONFIG_CORE)
+    if (k->kind == CONFIG_UINT || k->kind == CONFIG_CORE || k->kind == CONFIG_TIME)
         fprintf(out, " (%ju to %ju)", (uintmax_t)k->min, (uintmax_t)k->max);
-    fputs(k->live ? " [reload]\n" : "\n", out);
-    if (s->list)
+    fputs(k->live && !s->live ? " [reload]\n" : "\n", out);
+    if (s->noun)
         fputs(k == s->key ? "#   - " : "#     ", out);
     else
         fputs(k->preset ? "  " : "  # ", out);
     print_value(k, out);
 }
 
+static void print_choices(const char *const *name, const char *const *text, size_t n, FILE *out)
+{
+    for (size_t i = 0; i < n; i++)
+        fprintf(out, "#   %-12s %s\n", name[i], text[i]);
+}
+
 void config_print_example(FILE *out)
 {
-    fputs("# Millrace configuration: every key with its default. All may be left out, but for a\n"
-          "# device's name and driver and what that driver needs. Keys marked [reload] follow a\n"
-          "# changed file at a reload (SIGHUP); the others at the next start.\n"
-          "# A device's driver is one of:\n",
-          out);
-    for (unsigned d = 0; d < config_n_drivers; d++)
-        fprintf(out, "#   %-12s %s\n", config_driver_names[d], driver_texts[d]);
+    fputs(
+        "# Millrace configuration: every key with its default. All may be left out, but for a\n"
+        "# device's name and driver and what that driver needs, and a listener's name, port and\n"
+        "# service. What is marked [reload] follows a changed file at a reload (SIGHUP); the rest\n"
+        "# at the next start.\n"
+        "# A device's driver is one of:\n",
+        out);
+    print_choices(config_driver_names, driver_texts, COUNT(driver_texts), out);
+    fputs("# A listener's service is one of:\n", out);
+    print_choices(services, service_texts, COUNT(services), out);
     for (unsigned i = 0; i < CONFIG_SECTIONS; i++) {
         const struct config_section *s = &config_sections[i];
         fprintf(out, "\n# %s\n%s:\n", s->text, s->name);

@@ -10,14 +10,16 @@
 
 #include "app/config.h"
 
-#define CONFIG_KEYS_MAX 24 /* in one section */
+#define CONFIG_KEYS_MAX 32 /* in one section */
 
 /* What a value looks like; config_value.c has a reader and a writer for each. */
 enum config_kind {
     CONFIG_UINT,      /* whole number within min..max */
     CONFIG_SIZE,      /* bytes, with an optional unit: 4096, 64 KiB, 100 MB */
     CONFIG_OCTAL,     /* file mode */
+    CONFIG_TIME,      /* whole number of units; where 0 is allowed it means TICK_NEVER */
     CONFIG_BOOL,      /* true, false, yes, no, on, off */
+    CONFIG_BOOL_NOT,  /* the same, of a member that says the contrary */
     CONFIG_ENUM,      /* one of names */
     CONFIG_CORE,      /* a core's number, or any */
     CONFIG_TEXT,      /* as it is */
@@ -27,6 +29,7 @@ enum config_kind {
     CONFIG_INTERFACE, /* as the kernel allows it */
     CONFIG_PCI,       /* address of a PCI function */
     CONFIG_MAC,
+    CONFIG_ADDRESS,   /* one of ours without a length, or any */
     CONFIG_CORES,     /* list: 2, or "2-5" */
     CONFIG_ADDRESSES, /* list: address/length */
     CONFIG_GATEWAYS,  /* list: one for each family */
@@ -35,9 +38,10 @@ enum config_kind {
 struct config_key {
     const char *name;
     enum config_kind kind;
-    uint32_t offset; /* in struct config, or in struct config_device */
+    uint32_t offset; /* in struct config, or in an entry of the section's list */
     uint32_t size;   /* of the member there */
     uint64_t min, max;
+    tick_t unit;              /* CONFIG_TIME: what the key's name ends in */
     const char *const *names; /* CONFIG_ENUM: max of them, by value */
     const char *preset;       /* the default, as it would be written; NULL: none */
     const char *sample;       /* without a default: what the example shows */
@@ -51,11 +55,16 @@ struct config_section {
     const char *name;
     const struct config_key *key;
     unsigned n_keys;
-    bool list; /* of mappings: struct config_device */
+    const char *noun; /* one entry of a list of mappings; NULL: the section is one mapping */
+    uint32_t entry;   /* of a list: bytes of an entry, */
+    uint32_t first;   /* where struct config points to the first, */
+    uint32_t count;   /* and where it has their number, unsigned, */
+    uint32_t max;     /* which is at most this */
+    bool live;        /* of a list: entries may come and go at a reload */
     const char *text;
 };
 
-#define CONFIG_SECTIONS        9
+#define CONFIG_SECTIONS        11
 #define CONFIG_SECTION_DEVICES 0
 extern const struct config_section config_sections[CONFIG_SECTIONS];
 
@@ -67,5 +76,11 @@ const struct config_section *config_section_find(const char *name);
 const struct config_key *config_key_find(const struct config_section *s, const char *name);
 
 bool config_kind_is_list(enum config_kind kind);
+
+/* Entries of a section that is a list. */
+unsigned config_entries(const struct config_section *s, const struct config *c);
+void *config_entry(const struct config_section *s, const struct config *c, unsigned i);
+/* Room for n, zeroed, where there are none yet. False: no memory. */
+bool config_entries_make(const struct config_section *s, struct config *c, unsigned n);
 
 #endif

@@ -50,19 +50,30 @@ static bool section_reloadable(const struct config_section *s, int index, const 
     return all;
 }
 
+static bool list_reloadable(const struct config_section *s, const struct config *now,
+                            const struct config *next, FILE *errors)
+{
+    bool all = true;
+    unsigned n = config_entries(s, now);
+    if (n != config_entries(s, next)) {
+        fprintf(errors, "%s: needs a restart: %u now, %u in the file\n", s->name, n,
+                config_entries(s, next));
+        return false;
+    }
+    for (unsigned i = 0; i < n; i++)
+        all &= section_reloadable(s, (int)i, config_entry(s, now, i), config_entry(s, next, i),
+                                  errors);
+    return all;
+}
+
 bool config_reloadable(const struct config *now, const struct config *next, FILE *errors)
 {
     bool all = true;
     for (unsigned i = 0; i < CONFIG_SECTIONS; i++)
-        if (!config_sections[i].list)
+        if (!config_sections[i].noun)
             all &= section_reloadable(&config_sections[i], -1, now, next, errors);
-    if (now->n_devices != next->n_devices) {
-        fprintf(errors, "devices: needs a restart: %u now, %u in the file\n", now->n_devices,
-                next->n_devices);
-        return false;
-    }
-    for (unsigned d = 0; d < now->n_devices; d++)
-        all &= section_reloadable(&config_sections[CONFIG_SECTION_DEVICES], (int)d, &now->device[d],
-                                  &next->device[d], errors);
+    for (unsigned i = 0; i < CONFIG_SECTIONS; i++)
+        if (config_sections[i].noun && !config_sections[i].live)
+            all &= list_reloadable(&config_sections[i], now, next, errors);
     return all;
 }

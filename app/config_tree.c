@@ -217,7 +217,7 @@ static bool scan_section(const struct config_tree *t, const yaml_node_t *n,
     return fits;
 }
 
-static bool scan_devices(const struct config_tree *t, const yaml_node_t *n,
+static bool scan_entries(const struct config_tree *t, const yaml_node_t *n,
                          const struct config_section *s, struct config_faults *f)
 {
     const struct config_place *place = CONFIG_PLACE(s->name, -1, NULL, -1);
@@ -225,7 +225,7 @@ static bool scan_devices(const struct config_tree *t, const yaml_node_t *n,
         config_fault_at(f, line(n), place, "has to be a list: each entry starts with '-'");
         return false;
     }
-    if (!few_items(n, place, IFACE_MAX, f))
+    if (!few_items(n, place, (int)s->max, f))
         return false;
     bool fits = true;
     const yaml_node_t *item;
@@ -262,7 +262,7 @@ bool config_tree_scan(struct config_tree *t, struct config_faults *f)
             fault_unknown(f, line(node(t, p->key)), root, scalar(node(t, p->key)), known,
                           CONFIG_SECTIONS);
         else if (!is_null(value))
-            fits &= s->list ? scan_devices(t, value, s, f) : scan_section(t, value, s, -1, f);
+            fits &= s->noun ? scan_entries(t, value, s, f) : scan_section(t, value, s, -1, f);
     }
     return fits;
 }

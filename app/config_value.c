@@ -104,6 +104,16 @@ static bool read_uint(const struct config_key *k, void *base, const char *text,
     return true;
 }
 
+static bool read_time(const struct config_key *k, void *base, const char *text,
+                      struct config_why *why)
+{
+    if (!read_uint(k, base, text, why))
+        return false;
+    uint64_t units = fetch(k, base);
+    store(k, base, units ? units * k->unit : TICK_NEVER);
+    return true;
+}
+
 static bool unit_of(const char *name, uint64_t *unit)
 {
     static const struct {
@@ -174,6 +184,15 @@ static bool read_bool(const struct config_key *k, void *base, const char *text,
             return true;
         }
     return refuse(why, "'%s' is neither true nor false", config_quote(text, quoted));
+}
+
+static bool read_bool_not(const struct config_key *k, void *base, const char *text,
+                          struct config_why *why)
+{
+    if (!read_bool(k, base, text, why))
+        return false;
+    store(k, base, !fetch(k, base));
+    return true;
 }
 
 static void list_names(const struct config_key *k, char *dst, size_t size)
@@ -335,6 +354,18 @@ static bool read_mac(const struct config_key *k, void *base, const char *text,
     return true;
 }
 
+static bool read_address(const struct config_key *k, void *base, const char *text,
+                         struct config_why *why)
+{
+    char quoted[CONFIG_QUOTE_MAX];
+    struct ip_addr a = IP_ADDR_ANY6;
+    if (strcmp(text, "any") != 0 && !ip_parse(text, &a))
+        return refuse(why, "'%s' is neither an address (without a length) nor any",
+                      config_quote(text, quoted));
+    memcpy(member(k, base), &a, sizeof(a));
+    return true;
+}
+
 bool config_range_parse(const char *text, uint64_t max, uint64_t *first, uint64_t *last)
 {
     const char *p = text;
@@ -470,9 +501,21 @@ static void write_octal(const struct config_key *k, const void *base, struct con
     word(w, w->buf[0]);
 }
 
+static void write_time(const struct config_key *k, const void *base, struct config_words *w)
+{
+    tick_t t = fetch(k, base);
+    snprintf(w->buf[0], CONFIG_VALUE_MAX, "%" PRIu64, t == TICK_NEVER ? 0 : t / k->unit);
+    word(w, w->buf[0]);
+}
+
 static void write_bool(const struct config_key *k, const void *base, struct config_words *w)
 {
     word(w, fetch(k, base) ? "true" : "false");
+}
+
+static void write_bool_not(const struct config_key *k, const void *base, struct config_words *w)
+{
+    word(w, fetch(k, base) ? "false" : "true");
 }
 
 static void write_enum(const struct config_key *k, const void *base, struct config_words *w)
@@ -506,6 +549,17 @@ static void write_mac(const struct config_key *k, const void *base, struct confi
     if (!d->mac_set)
         return;
     mac_format(&d->iface.mac, w->buf[0]);
+    word(w, w->buf[0]);
+}
+
+static void write_address(const struct config_key *k, const void *base, struct config_words *w)
+{
+    struct ip_addr a;
+    memcpy(&a, member_const(k, base), sizeof(a));
+    if (ip_eq(&a, &IP_ADDR_ANY6))
+        snprintf(w->buf[0], CONFIG_VALUE_MAX, "any");
+    else
+        ip_format(&a, w->buf[0]);
     word(w, w->buf[0]);
 }
 
@@ -550,7 +604,9 @@ static const struct kind {
     [CONFIG_UINT] = {read_uint, write_number, false},
     [CONFIG_SIZE] = {read_size, write_number, false},
     [CONFIG_OCTAL] = {read_octal, write_octal, false},
+    [CONFIG_TIME] = {read_time, write_time, false},
     [CONFIG_BOOL] = {read_bool, write_bool, false},
+    [CONFIG_BOOL_NOT] = {read_bool_not, write_bool_not, false},
     [CONFIG_ENUM] = {read_enum, write_enum, false},
     [CONFIG_CORE] = {read_core, write_core, false},
     [CONFIG_TEXT] = {read_text, write_text, true},
@@ -560,6 +616,7 @@ static const struct kind {
     [CONFIG_INTERFACE] = {read_interface, write_text, true},
     [CONFIG_PCI] = {read_pci, write_text, true},
     [CONFIG_MAC] = {read_mac, write_mac, false},
+    [CONFIG_ADDRESS] = {read_address, write_address, false},
     [CONFIG_CORES] = {read_cores, write_cores, false},
     [CONFIG_ADDRESSES] = {read_addresses, write_addresses, false},
     [CONFIG_GATEWAYS] = {read_gateways, write_gateways, false},

@@ -3,8 +3,8 @@
 #define MILLRACE_APP_CONFIG_VALUE_H
 
 /*
- * One value of the configuration, from its text and back. base is a struct config, or a struct
- * config_device for the keys of a device.
+ * One value of the configuration, from its text and back. base is a struct config, or for the keys
+ * of a list an entry of it (struct config_device, struct config_listener).
  */
 
 #include <stdbool.h>

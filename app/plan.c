@@ -13,6 +13,9 @@
 #define VIEW_BYTES     320u  /* the same without headroom and data */
 #define SPREAD_BYTES   192u  /* by which DPDK spreads both over memory channels; pointers to them */
 
+#define TCP_BYTES (32u << 20) /* that a worker's connections may hold at least, unless configured \
+                               */
+
 /* What one stack may hold at its bounds: then there is still something to receive with. */
 static uint64_t stack_packets(const struct config *c)
 {
@@ -20,21 +23,43 @@ static uint64_t stack_packets(const struct config *c)
     return WAITING + l->reass_bytes / PLAN_ROOM + (uint64_t)c->n_devices * l->tx_queue;
 }
 
-uint32_t plan_packets(const struct config *c)
+/* Everybody's but TCP's. */
+static uint64_t other_packets(const struct config *c)
 {
     uint64_t n = c->workers.n * stack_packets(c);
-    if (c->memory.packets)
-        return c->memory.packets > PACKETS_MIN ? c->memory.packets : PACKETS_MIN;
     for (unsigned i = 0; i < c->n_devices; i++) {
         struct device_plan plan = device_plan(&c->device[i], c->workers.n);
         n += (uint64_t)plan.n_dpdk * plan.queues * device_queue_packets(&c->device[i]);
     }
     n += c->workers.n * WORKER_CACHE;
-    n += (uint64_t)c->workers.n * (c->workers.n - 1) * PLAN_PAIR_PACKETS;
+    return n + (uint64_t)c->workers.n * (c->workers.n - 1) * PLAN_PAIR_PACKETS;
+}
+
+uint32_t plan_packets(const struct config *c)
+{
+    if (c->memory.packets)
+        return c->memory.packets > PACKETS_MIN ? c->memory.packets : PACKETS_MIN;
+    uint64_t tcp = c->limits.tcp_memory ? c->limits.tcp_memory : TCP_BYTES;
+    uint64_t n = other_packets(c) + c->workers.n * (tcp / PKT_COST + 1);
     uint32_t power = 1024; /* a pool's ring is a power of two anyway */
     while (power < n && power < (1u << 24))
         power *= 2;
     return power - 1;
+}
+
+/* In a pool too small for all at their bounds a quarter is TCP's: they are not all there at once.
+ */
+uint64_t plan_tcp_memory_most(const struct config *c)
+{
+    uint64_t all = plan_packets(c);
+    uint64_t others = other_packets(c);
+    uint64_t left = all > others ? all - others : 0;
+    return (left > all / 4 ? left : all / 4) / c->workers.n * PKT_COST;
+}
+
+uint64_t plan_tcp_memory(const struct config *c)
+{
+    return c->limits.tcp_memory ? c->limits.tcp_memory : plan_tcp_memory_most(c);
 }
 
 uint64_t plan_pool_bytes(uint32_t n, uint32_t room)

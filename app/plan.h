@@ -19,6 +19,15 @@
 /* Packets in a pool. */
 uint32_t plan_packets(const struct config *c);
 
+/*
+ * Bytes, as PKT_COST counts them, that the connections of one worker may hold: limits.tcp-memory,
+ * or what the pool has beside all that it is otherwise for. So TCP at its bound leaves enough to
+ * receive with.
+ */
+uint64_t plan_tcp_memory(const struct config *c);
+/* The same whatever limits.tcp-memory says. */
+uint64_t plan_tcp_memory_most(const struct config *c);
+
 /* Bytes of a pool of n packets of `room` bytes, and as many views. Rather too many. */
 uint64_t plan_pool_bytes(uint32_t n, uint32_t room);
 

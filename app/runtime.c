@@ -283,6 +283,9 @@ static size_t row_bytes(enum ctl_request_kind kind)
     case CTL_NEIGHBOURS: return sizeof(struct ctl_neighbour);
     case CTL_ADDRESSES: return sizeof(struct ctl_address);
     case CTL_PATHS: return sizeof(struct ctl_path);
+    case CTL_CONNECTIONS:
+    case CTL_CONNECTION: return sizeof(struct ctl_connection);
+    case CTL_LISTENERS: return sizeof(struct ctl_listener);
     default: return 0;
     }
 }
@@ -293,6 +296,9 @@ static void set_rows(struct ctl_request *r, void *rows)
     case CTL_NEIGHBOURS: r->rows.neighbour = rows; break;
     case CTL_ADDRESSES: r->rows.address = rows; break;
     case CTL_PATHS: r->rows.path = rows; break;
+    case CTL_CONNECTIONS:
+    case CTL_CONNECTION: r->rows.connection = rows; break;
+    case CTL_LISTENERS: r->rows.listener = rows; break;
     default: break;
     }
 }
@@ -303,6 +309,9 @@ static void *rows_of(const struct ctl_request *r)
     case CTL_NEIGHBOURS: return r->rows.neighbour;
     case CTL_ADDRESSES: return r->rows.address;
     case CTL_PATHS: return r->rows.path;
+    case CTL_CONNECTIONS:
+    case CTL_CONNECTION: return r->rows.connection;
+    case CTL_LISTENERS: return r->rows.listener;
     default: return NULL;
     }
 }

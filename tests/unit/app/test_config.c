@@ -13,6 +13,39 @@ static void expect_ip(const struct ip_addr *a, const char *expected)
     ck_assert_str_eq(text, expected);
 }
 
+/* Those of lib/tcp. */
+static void expect_tcp_defaults(const struct tcp_settings *t)
+{
+    struct tcp_settings of_lib = {0};
+    ck_assert(tcp_settings_fill(&of_lib));
+    ck_assert_int_eq(t->congestion, of_lib.congestion);
+    ck_assert_int_eq(t->ecn, of_lib.ecn);
+    ck_assert(!t->no_timestamps && !t->no_sack && !t->no_window_scaling && !t->nagle &&
+              !t->no_pacing);
+#define SAME(member) ck_assert_uint_eq(t->member, of_lib.member)
+    SAME(initial_window);
+    SAME(receive_buffer);
+    SAME(receive_buffer_max);
+    SAME(send_buffer);
+    SAME(send_buffer_max);
+    SAME(promises);
+    SAME(challenge_rate);
+    SAME(reset_rate);
+    SAME(rto_min);
+    SAME(delayed_ack);
+    SAME(connect_timeout);
+    SAME(accept_timeout);
+    SAME(user_timeout);
+    SAME(fin_timeout);
+    SAME(time_wait);
+    SAME(keepalive);
+    SAME(keepalive_interval);
+    SAME(keepalive_probes);
+    SAME(port_min);
+    SAME(port_max);
+#undef SAME
+}
+
 static void expect_defaults(const struct config *c)
 {
     ck_assert_uint_eq(c->n_devices, 0);
@@ -47,7 +80,11 @@ static void expect_defaults(const struct config *c)
     ck_assert_uint_eq(c->limits.reass_datagrams, 256);
     ck_assert_uint_eq(c->limits.reass_bytes, 4u << 20);
     ck_assert_uint_eq(c->limits.flows, 1u << 20);
+    ck_assert_uint_eq(c->limits.time_wait, 65536);
+    ck_assert_uint_eq(c->limits.tcp_memory, 0);
     ck_assert_uint_eq(c->limits.tx_queue, 4096);
+    ck_assert_uint_eq(c->n_listeners, 0);
+    expect_tcp_defaults(&c->tcp);
 }
 
 START_TEST(nothing_is_all_defaults)
@@ -96,6 +133,8 @@ START_TEST(the_examples_device_is_valid)
     char document[4096] = "devices:\n";
     char *rest;
     for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+        if (!strcmp(line, "workers:"))
+            break;
         bool device = !strncmp(line, "#   - ", 6) || !strncmp(line, "#     ", 6);
         for (size_t i = 0; i < sizeof(foreign) / sizeof(foreign[0]); i++)
             device = device && strncmp(line + 6, foreign[i], strlen(foreign[i])) != 0;
@@ -108,6 +147,103 @@ START_TEST(the_examples_device_is_valid)
     ck_assert_uint_eq(c->device[0].iface.n_addrs, 2);
     config_free(c);
     free(text);
+}
+END_TEST
+
+/* And about listeners. */
+START_TEST(the_examples_listener_is_valid)
+{
+    char *text;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    config_print_example(out);
+    fclose(out);
+
+    char document[1024] = "listeners:\n";
+    char *rest;
+    char *from = strstr(text, "\nlisteners:\n");
+    ck_assert_ptr_nonnull(from);
+    for (char *line = strtok_r(from, "\n", &rest); line && strcmp(line, "tcp:") != 0;
+         line = strtok_r(NULL, "\n", &rest))
+        if (strlen(line) > 6 && line[0] == '#' && line[2] == ' ' && line[6] != '#')
+            strcat(strcat(document, line + 1), "\n");
+    struct config *c = document_valid(document);
+    ck_assert_uint_eq(c->n_listeners, 1);
+    ck_assert_str_eq(c->listener[0].name, "echo");
+    ck_assert_uint_eq(c->listener[0].port, 7);
+    ck_assert_int_eq(c->listener[0].service, SERVICE_ECHO);
+    ck_assert_uint_eq(c->listener[0].backlog, 1024);
+    config_free(c);
+    free(text);
+}
+END_TEST
+
+START_TEST(every_key_of_tcp_arrives)
+{
+    struct config *c = document_valid(
+        "tcp: {congestion: newreno, ecn: request, timestamps: no, sack: no, window-scaling: no,\n"
+        "  nagle: yes, pacing: no, initial-window: 2, receive-buffer: 8 KiB,\n"
+        "  receive-buffer-max: 16 KiB, send-buffer: 4 KiB, send-buffer-max: 1 MiB,\n"
+        "  promises: 16, challenge-rate: 1, reset-rate: 2, rto-min-ms: 30, delayed-ack-ms: 4,\n"
+        "  connect-timeout-s: 5, accept-timeout-s: 6, user-timeout-s: 7, fin-timeout-s: 8,\n"
+        "  time-wait-s: 9, keepalive-s: 0, keepalive-interval-s: 11, keepalive-probes: 12,\n"
+        "  port-min: 13, port-max: 14}\n"
+        "limits: {time-wait: 16, tcp-memory: 1 MiB}\n");
+    const struct tcp_settings *t = &c->tcp;
+    ck_assert_int_eq(t->congestion, TCP_NEWRENO);
+    ck_assert_int_eq(t->ecn, TCP_ECN_REQUEST);
+    ck_assert(t->no_timestamps && t->no_sack && t->no_window_scaling && t->nagle && t->no_pacing);
+    ck_assert_uint_eq(t->initial_window, 2);
+    ck_assert_uint_eq(t->receive_buffer, 8192);
+    ck_assert_uint_eq(t->receive_buffer_max, 16384);
+    ck_assert_uint_eq(t->send_buffer, 4096);
+    ck_assert_uint_eq(t->send_buffer_max, 1 << 20);
+    ck_assert_uint_eq(t->promises, 16);
+    ck_assert_uint_eq(t->challenge_rate, 1);
+    ck_assert_uint_eq(t->reset_rate, 2);
+    ck_assert_uint_eq(t->rto_min, 30 * TICK_MS);
+    ck_assert_uint_eq(t->delayed_ack, 4 * TICK_MS);
+    ck_assert_uint_eq(t->connect_timeout, 5 * TICK_SEC);
+    ck_assert_uint_eq(t->accept_timeout, 6 * TICK_SEC);
+    ck_assert_uint_eq(t->user_timeout, 7 * TICK_SEC);
+    ck_assert_uint_eq(t->fin_timeout, 8 * TICK_SEC);
+    ck_assert_uint_eq(t->time_wait, 9 * TICK_SEC);
+    ck_assert_uint_eq(t->keepalive, TICK_NEVER);
+    ck_assert_uint_eq(t->keepalive_interval, 11 * TICK_SEC);
+    ck_assert_uint_eq(t->keepalive_probes, 12);
+    ck_assert_uint_eq(t->port_min, 13);
+    ck_assert_uint_eq(t->port_max, 14);
+    ck_assert_uint_eq(c->limits.time_wait, 16);
+    ck_assert_uint_eq(c->limits.tcp_memory, 1 << 20);
+    config_free(c);
+}
+END_TEST
+
+START_TEST(listeners_arrive)
+{
+    struct config *c = document_valid(
+        "devices: [{name: a, driver: ring, addresses: [10.0.0.1/24, 'fd00::1/64']}]\n"
+        "listeners:\n"
+        "- {name: echo, port: 7, service: echo}\n"
+        "- {name: echo-4, port: 7, service: discard, address: 0.0.0.0, protocol: tcp}\n"
+        "- {name: echo.a, port: 7, service: source, address: 10.0.0.1, backlog: 1,\n"
+        "   syn-cookies: no}\n"
+        "- {name: six, port: 65535, service: source, address: 'fd00::1'}\n"
+        "- {name: link, port: 65535, service: source, address: 'fe80::1'}\n");
+    ck_assert_uint_eq(c->n_listeners, 5);
+    expect_ip(&c->listener[0].addr, "::");
+    ck_assert_int_eq(c->listener[0].service, SERVICE_ECHO);
+    ck_assert_uint_eq(c->listener[0].backlog, 1024);
+    ck_assert(c->listener[0].syn_cookies);
+    expect_ip(&c->listener[1].addr, "0.0.0.0");
+    ck_assert_int_eq(c->listener[1].protocol, CONFIG_PROTOCOL_TCP);
+    ck_assert_int_eq(c->listener[1].service, SERVICE_DISCARD);
+    ck_assert_str_eq(c->listener[2].name, "echo.a");
+    expect_ip(&c->listener[2].addr, "10.0.0.1");
+    ck_assert_uint_eq(c->listener[2].backlog, 1);
+    ck_assert(!c->listener[2].syn_cookies);
+    ck_assert_uint_eq(c->listener[3].port, 65535);
+    config_free(c);
 }
 END_TEST
 
@@ -511,6 +647,66 @@ START_TEST(refuses_devices_that_collide)
 }
 END_TEST
 
+START_TEST(refuses_listeners_that_cannot_be)
+{
+    static const struct refusal r[] = {
+        {"listeners: {name: a}\n",
+         "f:1: listeners: has to be a list: each entry starts with '-'\n"},
+        {"listeners:\n- {}\n", "f:2: listeners[0]: a listener needs a 'name'\n"
+                               "f:2: listeners[0]: a listener needs a 'port'\n"
+                               "f:2: listeners[0]: a listener needs a 'service'\n"},
+        {"listeners:\n- name: a\n  port: 0\n  service: ecko\n  adress: 10.0.0.1\n",
+         "f:3: listeners[0].port: 0 is outside 1..65535\n"
+         "f:4: listeners[0].service: unknown value 'ecko' (did you mean 'echo'?)\n"
+         "f:5: listeners[0]: unknown key 'adress' (did you mean 'address'?)\n"},
+        {"listeners:\n- {name: a, port: 7, service: http, protocol: udp}\n",
+         "f:2: listeners[0].protocol: unknown value 'udp' (one of tcp)\n"
+         "f:2: listeners[0].service: unknown value 'http' (one of echo, discard, source)\n"},
+        {"listeners:\n- {name: A, port: 7, service: echo, address: 10.0.0.1/24}\n",
+         "f:2: listeners[0].name: 'A' is not 1 to 31 of a-z 0-9 _ . -\n"
+         "f:2: listeners[0].address: '10.0.0.1/24' is neither an address (without a length) nor "
+         "any\n"},
+        {"listeners:\n- {name: a, port: 7, service: echo, address: 10.0.0.1}\n",
+         "f:2: listeners[0].address: 10.0.0.1 is no device's address\n"},
+        {"devices:\n" RING(
+             "a",
+             ", ipv6: no") "listeners:\n- {name: a, port: 7, service: echo, address: 'fe80::1'}\n",
+         "f:4: listeners[0].address: fe80::1 is no device's address\n"},
+        {"listeners:\n- {name: a, port: 7, service: echo}\n"
+         "- {name: a, port: 8, service: echo}\n- {name: b, port: 7, service: source}\n"
+         "- {name: c, port: 7, service: source, address: 0.0.0.0}\n",
+         "f:3: listeners[1].name: the same as that of listeners[0]\n"
+         "f:4: listeners[2].port: 'a' has port 7 of that address already\n"},
+    };
+    REFUSE_EACH(r);
+}
+END_TEST
+
+START_TEST(refuses_settings_of_tcp_that_contradict)
+{
+    static const struct refusal r[] = {
+        {"tcp: {sac: yes}\n", "f:1: tcp: unknown key 'sac' (did you mean 'sack'?)\n"},
+        {"tcp: {congestion: reno}\n",
+         "f:1: tcp.congestion: unknown value 'reno' (one of cubic, newreno)\n"},
+        {"tcp:\n  receive-buffer: 8 MiB\n  send-buffer: 8 MiB\n",
+         "f:2: tcp.receive-buffer: 8388608 is more than receive-buffer-max, 4194304\n"
+         "f:3: tcp.send-buffer: 8388608 is more than send-buffer-max, 4194304\n"},
+        {"tcp:\n  window-scaling: no\n  receive-buffer: 65 KiB\n",
+         "f:3: tcp.receive-buffer: without window-scaling there is no window over 64 KiB\n"},
+        {"tcp:\n  port-min: 61000\n", "f:2: tcp.port-min: 61000 is more than port-max, 60999\n"},
+        {"tcp:\n  delayed-ack-ms: 501\n  keepalive-probes: 128\n",
+         "f:2: tcp.delayed-ack-ms: 501 is outside 1..500\n"
+         "f:3: tcp.keepalive-probes: 128 is outside 1..127\n"},
+        {"limits: {tcp-memory: 1000 KiB}\n",
+         "f:1: limits.tcp-memory: 1024000 is less than 1 MiB (0: computed)\n"},
+        {"memory: {packets: 4000}\nlimits: {tcp-memory: 3 MiB}\n",
+         "f:2: limits.tcp-memory: 3145728 is more than a pool of 4000 packets has for each worker: "
+         "2304000\n"},
+    };
+    REFUSE_EACH(r);
+}
+END_TEST
+
 START_TEST(refuses_workers_that_cannot_be)
 {
     static const struct refusal r[] = {
@@ -667,10 +863,12 @@ START_TEST(the_fragments_are_valid)
 END_TEST
 
 UNIT_MAIN("config", document_setup, document_teardown, nothing_is_all_defaults,
-          the_example_is_all_defaults, the_examples_device_is_valid, every_key_arrives,
-          every_driver_has_its_keys, aliases_are_followed, every_fault_has_its_line,
-          refuses_what_is_not_one_yaml_document, refuses_the_wrong_shape, names_the_nearest_key,
-          asks_for_what_a_driver_needs, refuses_addresses_that_cannot_be,
-          refuses_gateways_that_cannot_be, refuses_devices_that_collide,
-          refuses_workers_that_cannot_be, bounds_what_it_reads, bounds_the_whole_file,
-          says_why_a_file_cannot_be_read, survives_damage, the_fragments_are_valid)
+          the_example_is_all_defaults, the_examples_device_is_valid, the_examples_listener_is_valid,
+          every_key_of_tcp_arrives, listeners_arrive, every_key_arrives, every_driver_has_its_keys,
+          aliases_are_followed, every_fault_has_its_line, refuses_what_is_not_one_yaml_document,
+          refuses_the_wrong_shape, names_the_nearest_key, asks_for_what_a_driver_needs,
+          refuses_addresses_that_cannot_be, refuses_gateways_that_cannot_be,
+          refuses_devices_that_collide, refuses_listeners_that_cannot_be,
+          refuses_settings_of_tcp_that_contradict, refuses_workers_that_cannot_be,
+          bounds_what_it_reads, bounds_the_whole_file, says_why_a_file_cannot_be_read,
+          survives_damage, the_fragments_are_valid)

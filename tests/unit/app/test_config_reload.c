@@ -36,8 +36,21 @@ START_TEST(live_keys_are_reloadable)
                   "capture: {directory: /d, max-size: 1 MB, snaplen: 64}\n"
                   "log: {level: debug, file: /f, json: true}\n"
                   "health: {watchdog-ms: 0}\n"
-                  "icmp: {echo: no, errors: no, error-rate: 1, error-burst: 1}\n",
+                  "icmp: {echo: no, errors: no, error-rate: 1, error-burst: 1}\n"
+                  "tcp: {sack: no, nagle: yes, time-wait-s: 1, keepalive-s: 0, port-min: 1025}\n",
                   "");
+}
+END_TEST
+
+START_TEST(listeners_come_and_go)
+{
+    static const char one[] = "listeners: [{name: a, port: 7, service: echo}]\n";
+    static const char two[] = "listeners: [{name: b, port: 9, service: discard, backlog: 1},\n"
+                              "  {name: a, port: 7, service: source, syn-cookies: no}]\n";
+    expect_reload("", one, "");
+    expect_reload(one, two, "");
+    expect_reload(two, one, "");
+    expect_reload(one, "", "");
 }
 END_TEST
 
@@ -47,8 +60,8 @@ START_TEST(the_others_need_a_restart)
         "workers: {cores: [1]}\n",
         "workers: {cores: [1, 2], burst: 8}\n"
         "control: {core: 1, socket: /s, mode: 0600, group: g, port: 1}\n"
-        "memory: {hugepages: on, megabytes: 1, packets: 1, eal-args: x, file-prefix: y}\n"
-        "limits: {flows: 64}\n",
+        "memory: {hugepages: on, megabytes: 1, packets: 9999, eal-args: x, file-prefix: y}\n"
+        "limits: {flows: 64, time-wait: 64, tcp-memory: 1 MiB}\n",
         "workers.cores: needs a restart: 1 now, 1, 2 in the file\n"
         "workers.burst: needs a restart: 32 now, 8 in the file\n"
         "control.core: needs a restart: nothing now, 1 in the file\n"
@@ -58,10 +71,12 @@ START_TEST(the_others_need_a_restart)
         "control.port: needs a restart: 0 now, 1 in the file\n"
         "memory.hugepages: needs a restart: auto now, on in the file\n"
         "memory.megabytes: needs a restart: 0 now, 1 in the file\n"
-        "memory.packets: needs a restart: 0 now, 1 in the file\n"
+        "memory.packets: needs a restart: 0 now, 9999 in the file\n"
         "memory.eal-args: needs a restart: nothing now, x in the file\n"
         "memory.file-prefix: needs a restart: millrace now, y in the file\n"
-        "limits.flows: needs a restart: 1048576 now, 64 in the file\n");
+        "limits.flows: needs a restart: 1048576 now, 64 in the file\n"
+        "limits.time-wait: needs a restart: 65536 now, 64 in the file\n"
+        "limits.tcp-memory: needs a restart: 0 now, 1048576 in the file\n");
 }
 END_TEST
 
@@ -96,5 +111,5 @@ START_TEST(a_mac_filled_in_at_start_is_no_change)
 END_TEST
 
 UNIT_MAIN("config_reload", document_setup, document_teardown, the_same_is_reloadable,
-          live_keys_are_reloadable, the_others_need_a_restart, devices_stay_as_they_are,
-          a_mac_filled_in_at_start_is_no_change)
+          live_keys_are_reloadable, listeners_come_and_go, the_others_need_a_restart,
+          devices_stay_as_they_are, a_mac_filled_in_at_start_is_no_change)

@@ -7,6 +7,14 @@
 
 static struct config config;
 static struct config_device device;
+static struct config_listener listener;
+
+static void *base_of(const struct config_section *s)
+{
+    if (s->entry == sizeof(device))
+        return &device;
+    return s->entry == sizeof(listener) ? (void *)&listener : (void *)&config;
+}
 
 static const struct config_key *key(const char *section, const char *name, void **base)
 {
@@ -14,7 +22,7 @@ static const struct config_key *key(const char *section, const char *name, void 
     ck_assert_ptr_nonnull(s);
     const struct config_key *k = config_key_find(s, name);
     ck_assert_ptr_nonnull(k);
-    *base = s->list ? (void *)&device : (void *)&config;
+    *base = base_of(s);
     return k;
 }
 
@@ -27,6 +35,7 @@ static void expect(const char *section, const char *name, const char *text, cons
     const struct config_key *k = key(section, name, &base);
     memset(&config, 0, sizeof(config));
     memset(&device, 0, sizeof(device));
+    memset(&listener, 0, sizeof(listener));
     bool good = config_value_read(k, base, text, &why);
     ck_assert_msg(good == (expected != NULL), "%s.%s: %s: %s", section, name, text, why.text);
     if (good) {
@@ -39,9 +48,11 @@ static void expect(const char *section, const char *name, const char *text, cons
     }
     static const struct config no_config;
     static const struct config_device no_device;
+    static const struct config_listener no_listener;
     ck_assert(why.text[0]);
     ck_assert_mem_eq(&config, &no_config, sizeof(config));
     ck_assert_mem_eq(&device, &no_device, sizeof(device));
+    ck_assert_mem_eq(&listener, &no_listener, sizeof(listener));
 }
 
 START_TEST(numbers)
@@ -226,6 +237,45 @@ START_TEST(lists_of_several)
 }
 END_TEST
 
+START_TEST(times)
+{
+    expect("tcp", "rto-min-ms", "1", "1");
+    ck_assert_uint_eq(config.tcp.rto_min, TICK_MS);
+    expect("tcp", "rto-min-ms", "60000", "60000");
+    ck_assert_uint_eq(config.tcp.rto_min, 60 * TICK_SEC);
+    expect("tcp", "rto-min-ms", "0", NULL);
+    expect("tcp", "rto-min-ms", "60001", NULL);
+    expect("tcp", "rto-min-ms", "1s", NULL);
+    expect("tcp", "keepalive-s", "7200", "7200");
+    ck_assert_uint_eq(config.tcp.keepalive, 7200 * TICK_SEC);
+    expect("tcp", "keepalive-s", "0", "0");
+    ck_assert_uint_eq(config.tcp.keepalive, TICK_NEVER);
+}
+END_TEST
+
+START_TEST(switches_of_the_contrary)
+{
+    expect("tcp", "sack", "off", "false");
+    ck_assert(config.tcp.no_sack);
+    expect("tcp", "sack", "yes", "true");
+    ck_assert(!config.tcp.no_sack);
+    expect("tcp", "sack", "2", NULL);
+}
+END_TEST
+
+START_TEST(addresses_of_ours)
+{
+    expect("listeners", "address", "any", "any");
+    expect("listeners", "address", "::", "any");
+    expect("listeners", "address", "0.0.0.0", "0.0.0.0");
+    expect("listeners", "address", "10.0.0.1", "10.0.0.1");
+    expect("listeners", "address", "FD00:0::1", "fd00::1");
+    expect("listeners", "address", "10.0.0.1/24", NULL);
+    expect("listeners", "address", "all", NULL);
+    expect("listeners", "address", "", NULL);
+}
+END_TEST
+
 /* A key's default is a value of it, its sample too, and a text of it fits one line. */
 START_TEST(the_registry_holds_together)
 {
@@ -235,7 +285,7 @@ START_TEST(the_registry_holds_together)
         for (unsigned n = 0; n < s->n_keys; n++) {
             const struct config_key *k = &s->key[n];
             struct config_why why;
-            void *base = s->list ? (void *)&device : (void *)&config;
+            void *base = base_of(s);
             ck_assert_ptr_eq(config_key_find(s, k->name), k);
             ck_assert_msg(!k->preset != !k->sample, "%s.%s", s->name, k->name);
             ck_assert_uint_gt(strlen(k->text), 0);
@@ -252,4 +302,5 @@ START_TEST(the_registry_holds_together)
 END_TEST
 
 UNIT_MAIN("config_value", NULL, NULL, numbers, sizes, modes_and_switches, choices, names_and_paths,
-          hardware_addresses, lists_of_one, lists_of_several, the_registry_holds_together)
+          hardware_addresses, times, switches_of_the_contrary, addresses_of_ours, lists_of_one,
+          lists_of_several, the_registry_holds_together)

@@ -18,14 +18,14 @@ static void setup(void)
 
 START_TEST(packets_are_enough_for_all_queues)
 {
-    ck_assert_uint_eq(plan_packets(&c),
-                      16383); /* a worker: 1,024 of two kinds, 2,048, 4,096; a queue: 2,048 */
-    c.n_devices = 2;
-    ck_assert_uint_eq(plan_packets(&c), 16383);
-    device[0].rx_descriptors = 8192;
+    /* A worker: 1,024 of two kinds, 2,048, 4,096, TCP's 14,564; a queue: 2,048. */
     ck_assert_uint_eq(plan_packets(&c), 32767);
+    c.n_devices = 2;
+    ck_assert_uint_eq(plan_packets(&c), 32767);
+    device[0].rx_descriptors = 8192;
+    ck_assert_uint_eq(plan_packets(&c), 65535);
     c.workers.n = 4; /* with rings between all of them */
-    ck_assert_uint_eq(plan_packets(&c), 131071);
+    ck_assert_uint_eq(plan_packets(&c), 262143);
     c.memory.packets = 1;
     ck_assert_uint_eq(plan_packets(&c), 512);
     c.memory.packets = 100000;
@@ -46,6 +46,28 @@ START_TEST(stacks_at_their_bounds_leave_something_to_receive_with)
 }
 END_TEST
 
+START_TEST(tcp_has_what_is_left_of_the_pool)
+{
+    uint64_t others = 10240;
+    ck_assert_uint_eq(plan_tcp_memory(&c), (32767 - others) * PKT_COST);
+    c.limits.tcp_memory = 100 << 20;
+    ck_assert_uint_eq(plan_tcp_memory(&c), 100 << 20);
+    ck_assert_uint_gt(plan_packets(&c), others + (100 << 20) / PKT_COST);
+    ck_assert_uint_ge(plan_tcp_memory_most(&c), 100 << 20);
+}
+END_TEST
+
+START_TEST(tcp_has_its_part_of_a_small_pool)
+{
+    c.memory.packets = 20000;
+    ck_assert_uint_eq(plan_tcp_memory(&c), (20000 - 10240) * PKT_COST);
+    c.memory.packets = 8000; /* less than all others at their bounds */
+    ck_assert_uint_eq(plan_tcp_memory(&c), 2000 * PKT_COST);
+    c.workers.n = 2;
+    ck_assert_uint_eq(plan_tcp_memory(&c), 1000 * PKT_COST);
+}
+END_TEST
+
 START_TEST(a_pool_is_no_larger_than_planned)
 {
     static const uint16_t rooms[] = {2048, 2049, 4096, 9000, PLAN_ROOM_MAX};
@@ -61,8 +83,8 @@ END_TEST
 START_TEST(megabytes_follow_packets_unless_given)
 {
     ck_assert_uint_eq(plan_megabytes(&c), plan_megabytes_wanted(&c));
-    ck_assert_uint_ge(plan_megabytes(&c), 100);
-    ck_assert_uint_le(plan_megabytes(&c), 128);
+    ck_assert_uint_ge(plan_megabytes(&c), 150);
+    ck_assert_uint_le(plan_megabytes(&c), 170);
     ck_assert_uint_lt(plan_megabytes_least(&c), plan_megabytes_wanted(&c));
     uint32_t wanted = plan_megabytes_wanted(&c);
     device[0].iface.mtu = 9000;
@@ -84,5 +106,6 @@ START_TEST(hugepages_come_on_top_of_those_in_use)
 END_TEST
 
 UNIT_MAIN("plan", setup, NULL, packets_are_enough_for_all_queues,
-          stacks_at_their_bounds_leave_something_to_receive_with, a_pool_is_no_larger_than_planned,
+          stacks_at_their_bounds_leave_something_to_receive_with, tcp_has_what_is_left_of_the_pool,
+          tcp_has_its_part_of_a_small_pool, a_pool_is_no_larger_than_planned,
           megabytes_follow_packets_unless_given, hugepages_come_on_top_of_those_in_use)
