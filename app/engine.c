@@ -154,17 +154,38 @@ struct iface_config *engine_ifaces(const struct runtime *rt, const struct config
     return iface;
 }
 
-struct stack_config engine_stack_config(const struct runtime *rt, const struct config *c,
-                                        const struct iface_config *iface, unsigned w)
+struct stack_listener *engine_listeners(const struct config *c)
 {
-    return (struct stack_config){
+    struct stack_listener *to = calloc(c->n_listeners + 1, sizeof(*to)); /* never of no bytes */
+    for (unsigned i = 0; to && i < c->n_listeners; i++) {
+        const struct config_listener *from = &c->listener[i];
+        memcpy(to[i].name, from->name, sizeof(to[i].name));
+        to[i].addr = from->addr;
+        to[i].port = from->port;
+        to[i].service = service_of(from->service);
+        to[i].backlog = from->backlog;
+        to[i].no_cookies = !from->syn_cookies;
+    }
+    return to;
+}
+
+struct stack_config engine_stack_config(const struct runtime *rt, const struct config *c,
+                                        const struct iface_config *iface,
+                                        const struct stack_listener *listener, unsigned w)
+{
+    struct stack_config to = {
         .worker = (uint16_t)w,
         .n_workers = (uint16_t)rt->n_workers,
         .n_ifaces = (uint16_t)rt->n_ports,
         .iface = iface,
         .icmp = c->icmp,
         .limits = c->limits,
+        .tcp = c->tcp,
+        .n_listeners = (uint16_t)c->n_listeners,
+        .listener = listener,
     };
+    to.limits.tcp_memory = plan_tcp_memory(c);
+    return to;
 }
 
 static struct rte_ring *pair_ring(const char *kind, unsigned from, unsigned to, int numa)
@@ -270,7 +291,7 @@ static bool create_worker(struct runtime *rt, unsigned i)
     if (!w->record || !w->tx || (rt->n_workers > 1 && !w->batch))
         return false;
     set_lanes(w, rt->port, rt->n_ports);
-    rt->stack[i] = engine_stack_config(rt, c, rt->iface, i);
+    rt->stack[i] = engine_stack_config(rt, c, rt->iface, rt->listener, i);
     return mailbox_create(&w->mail, i, numa);
 }
 
@@ -284,7 +305,9 @@ static bool create_workers(struct runtime *rt)
     rt->watchdog = calloc(rt->n_workers, sizeof(*rt->watchdog));
     rt->stack = calloc(rt->n_workers, sizeof(*rt->stack));
     rt->iface = engine_ifaces(rt, rt->config);
-    bool ok = rt->worker && rt->watchdog && rt->stack && rt->iface && create_pairs(rt);
+    rt->listener = engine_listeners(rt->config);
+    bool ok =
+        rt->worker && rt->watchdog && rt->stack && rt->iface && rt->listener && create_pairs(rt);
     for (unsigned i = 0; ok && i < rt->n_workers; i++)
         ok = create_worker(rt, i);
     if (!ok)
@@ -419,6 +442,7 @@ static void destroy_workers(struct runtime *rt)
     free(rt->watchdog);
     free(rt->stack);
     free(rt->iface);
+    free(rt->listener);
 }
 
 bool engine_stop(struct runtime *rt)

@@ -40,8 +40,9 @@ struct runtime {
     unsigned n_workers;
     struct worker_pair *pairs;  /* [from * n_workers + to]; NULL with one worker */
     struct watchdog *watchdog;  /* by worker */
-    struct stack_config *stack; /* by worker; all name `iface` */
+    struct stack_config *stack; /* by worker; all name `iface` and `listener` */
     struct iface_config *iface;
+    struct stack_listener *listener;
 
     struct capture capture;
     _Atomic bool stop;
@@ -68,9 +69,13 @@ bool engine_stop(struct runtime *rt);
  */
 struct iface_config *engine_ifaces(const struct runtime *rt, const struct config *c);
 
-/* What worker w's stack is told; iface is the caller's. */
+/* The listeners of a configuration; the caller frees. NULL: no memory. */
+struct stack_listener *engine_listeners(const struct config *c);
+
+/* What worker w's stack is told; iface and listener are the caller's. */
 struct stack_config engine_stack_config(const struct runtime *rt, const struct config *c,
-                                        const struct iface_config *iface, unsigned w);
+                                        const struct iface_config *iface,
+                                        const struct stack_listener *listener, unsigned w);
 
 /* The tick of this moment. Any thread. */
 tick_t engine_now(const struct runtime *rt);

@@ -17,7 +17,8 @@
 struct reload_mail {
     struct mail mail;
     struct stack_config config;
-    struct iface_config *iface; /* owned */
+    struct iface_config *iface;      /* owned */
+    struct stack_listener *listener; /* owned */
     enum config_idle idle;
     uint32_t max_sleep_us;
     tick_t now; /* the same for all: trials of new addresses end at the same moment */
@@ -39,6 +40,7 @@ static void reload_release(struct mail *m)
 {
     struct reload_mail *r = (struct reload_mail *)m;
     free(r->iface);
+    free(r->listener);
     free(r);
 }
 
@@ -49,12 +51,13 @@ static struct reload_mail *reload_mail(const struct runtime *rt, const struct co
     if (!r)
         return NULL;
     r->iface = engine_ifaces(rt, c);
-    if (!r->iface) {
-        free(r);
+    r->listener = engine_listeners(c);
+    r->mail = (struct mail){.run = reload_run, .release = reload_release, .firm = firm};
+    if (!r->iface || !r->listener) {
+        reload_release(&r->mail);
         return NULL;
     }
-    r->mail = (struct mail){.run = reload_run, .release = reload_release, .firm = firm};
-    r->config = engine_stack_config(rt, c, r->iface, w);
+    r->config = engine_stack_config(rt, c, r->iface, r->listener, w);
     r->now = now;
     r->idle = c->workers.idle;
     r->max_sleep_us = c->workers.max_sleep_us;
