@@ -15,7 +15,7 @@
 typedef void handler(struct api_call *c);
 
 static const struct route {
-    const char *path;
+    const char *path; /* up to a {name}, which stands for the rest */
     const char *text;
     const char *params; /* of GET, parted by spaces */
     const char *allow;
@@ -39,6 +39,11 @@ static const struct route {
      .get = api_addresses},
     {"/v1/paths", "path MTU entries, by pages (after, limit)", "worker after limit", "GET, HEAD",
      .get = api_paths},
+    {"/v1/connections", "connections, by pages (cursor, limit)",
+     "worker protocol state listener cursor limit", "GET, HEAD", .get = api_connections},
+    {"/v1/connections/{id}", "one connection; DELETE resets it", "", "GET, HEAD, DELETE",
+     .get = api_connection, .delete = api_connection_reset},
+    {"/v1/listeners", "ports that services answer on", "worker", "GET, HEAD", .get = api_listeners},
     {"/v1/config", "the configuration in force", "", "GET, HEAD", .get = api_config},
     {"/v1/reload", "POST: read the configuration file again", "", "POST", .post = api_reload},
     {"/v1/capture",
@@ -49,13 +54,25 @@ static const struct route {
 
 #define N_ROUTES (sizeof(routes) / sizeof(routes[0]))
 
-static const struct route *route_of(const char *path)
+/* *item: where the path goes on with what the route leaves open. */
+static bool leads_to(const struct route *r, const char *path, const char **item)
 {
     size_t len = strlen(path);
+    size_t fixed = strcspn(r->path, "{");
+    *item = NULL;
+    if (r->path[fixed]) {
+        *item = path + fixed;
+        return len > fixed && strncmp(r->path, path, fixed) == 0;
+    }
     if (len > 1 && path[len - 1] == '/')
         len--;
+    return fixed == len && strncmp(r->path, path, len) == 0;
+}
+
+static const struct route *route_of(struct api_call *c)
+{
     for (size_t i = 0; i < N_ROUTES; i++)
-        if (strlen(routes[i].path) == len && strncmp(routes[i].path, path, len) == 0)
+        if (leads_to(&routes[i], c->path, &c->item))
             return &routes[i];
     return NULL;
 }
@@ -108,7 +125,7 @@ static void log_change(const struct api_call *c)
 
 static void answer(struct api_call *c)
 {
-    const struct route *r = route_of(c->path);
+    const struct route *r = route_of(c);
     if (!r) {
         api_fail(c, 404, "no such path; GET / lists all");
         return;

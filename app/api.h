@@ -33,6 +33,7 @@ struct api_call {
     struct runtime *rt;
     const char *method;
     const char *path;
+    const char *item; /* what stands in it for {id}; NULL: nothing does */
     struct api_param param[API_PARAMS_MAX];
     unsigned n_params;
     const char *body; /* NUL-terminated */
@@ -91,6 +92,10 @@ json_t *api_seconds(tick_t t);
     X(neighbours_flush) \
     X(addresses)        \
     X(paths)            \
+    X(connections)      \
+    X(connection)       \
+    X(connection_reset) \
+    X(listeners)        \
     X(config)           \
     X(reload)           \
     X(capture)          \

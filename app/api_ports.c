@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "app/api.h"
+#include "app/plan.h"
 
 static void add_xstat(void *ctx, const char *name, uint64_t value)
 {
@@ -105,5 +106,7 @@ void api_memory(struct api_call *c)
                                         api_u64(p.in_use), "object_bytes", api_u64(p.object_bytes),
                                         "bytes", api_u64((uint64_t)p.size * p.object_bytes)));
     }
-    api_json(c, 200, json_pack("{s:s, s:o}", "mode", runtime_memory_mode(c->rt), "pools", pools));
+    api_json(c, 200,
+             json_pack("{s:s, s:o, s:o}", "mode", runtime_memory_mode(c->rt), "pools", pools,
+                       "tcp_bytes_per_worker", api_u64(plan_tcp_memory(runtime_config(c->rt)))));
 }

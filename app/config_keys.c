@@ -362,7 +362,7 @@ const struct config_section config_sections[CONFIG_SECTIONS] = {
      LIST("listener", listener, n_listeners, STACK_LISTENERS_MAX), .live = true,
      .text = "Ports that services answer on. [reload]"},
     {SECTION("tcp", tcp_keys),
-     .text = "How TCP connections behave; what changes is for new ones."},
+     .text = "How TCP connections behave; a change is for new ones, and for others where it can be."},
     {SECTION("limits", limits_keys),
      .text = "Every bound that others can push against, for each worker."},
 };

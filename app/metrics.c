@@ -84,6 +84,23 @@ static void cycles_in_seconds(const struct scrape *s, enum counter which, const 
                     (double)s->word[w][which] / hz);
 }
 
+/* Every connection that was opened is there until it is closed. */
+static uint64_t open_connections(const uint64_t *word)
+{
+    uint64_t opened = word[COUNTER_TCP_OPENED];
+    uint64_t closed = word[COUNTER_TCP_CLOSED];
+    return opened > closed ? opened - closed : 0;
+}
+
+static void connection_family(const struct scrape *s)
+{
+    family(s, "tcp_connections", "gauge", "TCP connections that are open");
+    for (unsigned w = 0; w < s->workers; w++)
+        if (s->known[w])
+            fprintf(s->out, "millrace_tcp_connections{worker=\"%u\"} %" PRIu64 "\n", w,
+                    open_connections(s->word[w]));
+}
+
 static void drop_family(const struct scrape *s)
 {
     family(s, "drops", "counter", "Packets not delivered, answered or forwarded, by reason");
@@ -112,6 +129,7 @@ static void worker_families(const struct scrape *s)
     cycles_in_seconds(s, COUNTER_BUSY_CYCLES, "busy_seconds", "Time of turns that did work");
     cycles_in_seconds(s, COUNTER_IDLE_CYCLES, "idle_seconds",
                       "Time of turns that found none, sleep included");
+    connection_family(s);
     drop_family(s);
 }
 

@@ -55,6 +55,54 @@ void fake_neighbour(struct runtime *rt, unsigned worker, uint16_t iface, const c
                                .confirmed = confirmed};
 }
 
+struct ctl_connection *fake_connection(struct runtime *rt, unsigned worker, const char *remote,
+                                       uint16_t port)
+{
+    unsigned n = rt->n_connections[worker]++;
+    assert(n < FAKE_ROWS);
+    struct ctl_connection *k = &rt->connection[worker][n];
+    *k = (struct ctl_connection){
+        .id = 0x100 + n,
+        .local = fake_ip("10.0.0.1"),
+        .remote = fake_ip(remote),
+        .local_port = 7,
+        .remote_port = port,
+        .protocol = 6,
+        .flags = CTL_CONNECTION_TIMESTAMPS | CTL_CONNECTION_SACK | CTL_CONNECTION_SCALED |
+                 CTL_CONNECTION_PASSIVE,
+        .state = "established",
+        .recovery = "open",
+        .congestion = "cubic",
+        .service = "echo",
+        .listener = "echo",
+        .age = 90 * TICK_SEC,
+        .idle = 2 * TICK_SEC,
+        .srtt = 40 * TICK_MS,
+        .rttvar = 5 * TICK_MS,
+        .min_rtt = 39 * TICK_MS,
+        .rto = 240 * TICK_MS,
+        .timer = TICK_NEVER,
+        .cwnd = 14480,
+        .ssthresh = UINT32_MAX,
+        .mss = 1448,
+        .mss_peer = 1460,
+        .path_mtu = 1500,
+        .send_window = 65536,
+        .receive_window = 65535,
+        .send_scale = 7,
+        .receive_scale = 8,
+        .in_flight = 2896,
+        .unsent = 100,
+        .unread = 64,
+        .rx_bytes = 1 << 20,
+        .tx_bytes = 3 << 20,
+        .rx_segments = 1000,
+        .tx_segments = 2000,
+        .memory = 2304,
+    };
+    return k;
+}
+
 /* ---- app/runtime.h ---- */
 
 const char *worker_state_name(enum worker_state s)
@@ -204,6 +252,44 @@ void runtime_pool(const struct runtime *rt, unsigned pool, struct runtime_pool *
                                 .object_bytes = 2432};
 }
 
+static bool passes(const struct ctl_connection_filter *f, const struct ctl_connection *k)
+{
+    return (!f->protocol || f->protocol == k->protocol) &&
+           (!f->state[0] || strcmp(f->state, k->state) == 0) &&
+           (!f->listener[0] || strcmp(f->listener, k->listener) == 0);
+}
+
+/* As a stack does: it looks at a bounded number, whatever the filter lets through. */
+static void connections(const struct ctl_connection *row, unsigned n, struct ctl_request *r)
+{
+    for (unsigned looked = 0; looked < 150 && r->n < r->max && r->cursor < n; looked++) {
+        const struct ctl_connection *k = &row[r->cursor++];
+        if (passes(&r->filter, k))
+            r->rows.connection[r->n++] = *k;
+    }
+    r->more = r->cursor < n;
+}
+
+static struct ctl_connection *find(struct runtime *rt, unsigned worker, ctl_id_t id)
+{
+    for (unsigned i = 0; i < rt->n_connections[worker]; i++)
+        if (rt->connection[worker][i].id == id)
+            return &rt->connection[worker][i];
+    return NULL;
+}
+
+static void connection(struct runtime *rt, unsigned worker, struct ctl_request *r)
+{
+    struct ctl_connection *k = find(rt, worker, r->id);
+    if (!k)
+        return;
+    r->n = 1;
+    if (r->kind == CTL_CONNECTION)
+        *r->rows.connection = *k;
+    else
+        *k = rt->connection[worker][--rt->n_connections[worker]];
+}
+
 /* One page of a table of n rows; true where another follows. */
 static void page(struct ctl_request *r, const void *rows, size_t row, unsigned n, void *to)
 {
@@ -218,6 +304,8 @@ int runtime_control(struct runtime *rt, unsigned worker, struct ctl_request *r, 
 {
     assert(timeout_ms > 0 && timeout_ms <= 1000 && "a client does not wait for long");
     rt->requests++;
+    if (r->max > rt->most)
+        rt->most = r->max;
     if (rt->mute[worker])
         return RUNTIME_E_TIMEOUT;
     switch (r->kind) {
@@ -235,6 +323,13 @@ int runtime_control(struct runtime *rt, unsigned worker, struct ctl_request *r, 
         break;
     case CTL_PATHS:
         page(r, rt->path[worker], sizeof(rt->path[0][0]), rt->n_paths[worker], r->rows.path);
+        break;
+    case CTL_CONNECTIONS: connections(rt->connection[worker], rt->n_connections[worker], r); break;
+    case CTL_CONNECTION:
+    case CTL_CONNECTION_RESET: connection(rt, worker, r); break;
+    case CTL_LISTENERS:
+        page(r, rt->listener[worker], sizeof(rt->listener[0][0]), rt->n_listeners[worker],
+             r->rows.listener);
         break;
     default: assert(0 && "a request that there is");
     }

@@ -32,7 +32,12 @@ struct runtime {
     unsigned n_addresses[FAKE_WORKERS];
     struct ctl_path path[FAKE_WORKERS][8];
     unsigned n_paths[FAKE_WORKERS];
+    struct ctl_connection connection[FAKE_WORKERS][FAKE_ROWS];
+    unsigned n_connections[FAKE_WORKERS];
+    struct ctl_listener listener[FAKE_WORKERS][8];
+    unsigned n_listeners[FAKE_WORKERS];
     unsigned requests; /* runtime_control calls */
+    uint32_t most;     /* rows that one of them asked for */
 
     const char *refuse_reload; /* lines; NULL: it works */
     unsigned reloads;
@@ -57,5 +62,9 @@ struct ip_addr fake_ip(const char *text);
 /* Fills a row in worker's table. */
 void fake_neighbour(struct runtime *rt, unsigned worker, uint16_t iface, const char *addr,
                     uint8_t mac, tick_t confirmed);
+
+/* An established connection of worker's, of listener "echo"; its id is the next, from 0x100 on. */
+struct ctl_connection *fake_connection(struct runtime *rt, unsigned worker, const char *remote,
+                                       uint16_t port);
 
 #endif

@@ -94,7 +94,7 @@ static size_t rows(const json_t *reply, const char *list)
 START_TEST(the_index_lists_paths_that_exist)
 {
     json_t *index = get("/", 200);
-    ck_assert_uint_ge(rows(index, "paths"), 14);
+    ck_assert_uint_ge(rows(index, "paths"), 17);
     for (size_t i = 0; i < rows(index, "paths"); i++) {
         struct api_call c = {
             .rt = &rt, .method = "PATCH", .path = text(row(index, "paths", i), "path"), .body = ""};
@@ -338,6 +338,8 @@ START_TEST(memory_shows_pools)
     ck_assert_str_eq(text(reply, "mode"), "no hugepages");
     ck_assert_int_eq(number(row(reply, "pools", 1), "in_use"), 11);
     ck_assert_int_eq(number(row(reply, "pools", 1), "bytes"), 2432000);
+    rt.config.limits.tcp_memory = 5 << 20;
+    ck_assert_int_eq(number(get("/v1/memory", 200), "tcp_bytes_per_worker"), 5 << 20);
 }
 END_TEST
 
@@ -540,6 +542,243 @@ START_TEST(of_a_path_the_smallest_mtu_is_shown)
 }
 END_TEST
 
+/* ---- connections ---- */
+
+START_TEST(a_connection_is_shown_as_ss_does)
+{
+    struct ctl_connection *k = fake_connection(&rt, 1, "fd00::2", 40000);
+    k->id = UINT64_C(0xfedcba9876543210);
+    json_t *reply = get("/v1/connections", 200);
+    ck_assert_uint_eq(rows(reply, "connections"), 1);
+    ck_assert(json_is_null(json_object_get(reply, "next")));
+    const json_t *one = row(reply, "connections", 0);
+    ck_assert_str_eq(text(one, "id"), "1-fedcba9876543210");
+    ck_assert_int_eq(number(one, "worker"), 1);
+    ck_assert_str_eq(text(one, "protocol"), "tcp");
+    ck_assert_str_eq(text(one, "state"), "established");
+    ck_assert_str_eq(text(one, "remote_address"), "fd00::2");
+    ck_assert_int_eq(number(one, "remote_port"), 40000);
+    ck_assert_str_eq(text(one, "listener"), "echo");
+    ck_assert(json_is_true(json_object_get(one, "sack")));
+    ck_assert(json_is_false(json_object_get(one, "ecn")));
+    ck_assert_double_eq_tol(json_real_value(json_object_get(one, "srtt_seconds")), 0.04, 1e-9);
+    ck_assert(json_is_null(json_object_get(one, "timer_seconds")));
+    ck_assert(json_is_null(json_object_get(one, "ssthresh_bytes")));
+    ck_assert(json_is_null(json_object_get(one, "pacing_bytes_per_second")));
+    ck_assert_int_eq(number(one, "cwnd_bytes"), 14480);
+    ck_assert_int_eq(number(one, "unread_bytes"), 64);
+    ck_assert_int_eq(number(one, "tx_bytes"), 3 << 20);
+    ck_assert_int_eq(number(one, "receive_scale"), 8);
+
+    /* The same by its id. */
+    reply = get("/v1/connections/1-fedcba9876543210", 200);
+    ck_assert(json_equal(json_object_get(reply, "connection"), one));
+}
+END_TEST
+
+START_TEST(a_connection_in_time_wait_has_less_to_say)
+{
+    struct ctl_connection *k = fake_connection(&rt, 0, "10.0.0.2", 40000);
+    *k = (struct ctl_connection){.id = k->id,
+                                 .local = k->local,
+                                 .remote = k->remote,
+                                 .protocol = 6,
+                                 .state = "time-wait",
+                                 .recovery = "",
+                                 .congestion = "",
+                                 .service = "",
+                                 .timer = 30 * TICK_SEC};
+    const json_t *one = row(get("/v1/connections", 200), "connections", 0);
+    ck_assert_str_eq(text(one, "state"), "time-wait");
+    ck_assert(json_is_null(json_object_get(one, "listener")));
+    ck_assert(json_is_null(json_object_get(one, "congestion")));
+    ck_assert(json_is_null(json_object_get(one, "srtt_seconds")));
+    ck_assert_double_eq_tol(json_real_value(json_object_get(one, "timer_seconds")), 30, 1e-9);
+}
+END_TEST
+
+START_TEST(unknown_connections_are_404)
+{
+    static const char *const bad[] = {"0-101",
+                                      "2-100",
+                                      "1-100",
+                                      "0-0100",
+                                      "0-0x100",
+                                      "0-+100",
+                                      "-0-1",
+                                      "0",
+                                      "0-",
+                                      "100",
+                                      "0-100/",
+                                      "0-100/x",
+                                      "0-1g",
+                                      "x",
+                                      " 0-100",
+                                      "0-100 ",
+                                      "0-10000000000000000"};
+    char path[64];
+    fake_connection(&rt, 0, "10.0.0.2", 40000);
+    get("/v1/connections/0-100", 200);
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        snprintf(path, sizeof(path), "/v1/connections/%s", bad[i]);
+        get(path, 404), teardown();
+        struct api_call c = {.method = "DELETE", .path = path, .peer = "uid 1 pid 2"};
+        request(&c, 404), teardown();
+    }
+    ck_assert_str_eq(message(get("/v1/connections/0-101", 404)),
+                     "no connection '0-101' (any more); GET /v1/connections lists all");
+    ck_assert_uint_eq(rows(get("/v1/connections/", 200), "connections"), 1);
+}
+END_TEST
+
+START_TEST(a_connection_is_reset)
+{
+    fake_connection(&rt, 1, "10.0.0.2", 40000);
+    fake_connection(&rt, 1, "10.0.0.2", 40001);
+    struct api_call c = {
+        .method = "DELETE", .path = "/v1/connections/1-100", .peer = "uid 1 pid 2"};
+    ck_assert_str_eq(text(request(&c, 200), "reset"), "1-100");
+    ck_assert_ptr_nonnull(strstr(rt.log, "control: uid 1 pid 2: DELETE /v1/connections/1-100"));
+    struct api_call again = {.method = "DELETE", .path = "/v1/connections/1-100"};
+    request(&again, 404);
+    ck_assert_uint_eq(rows(get("/v1/connections", 200), "connections"), 1);
+    struct api_call all = {.method = "DELETE", .path = "/v1/connections"};
+    request(&all, 405);
+    struct api_call reader = {
+        .method = "DELETE", .path = "/v1/connections/1-101", .read_only = true};
+    request(&reader, 403);
+    ck_assert_uint_eq(rt.n_connections[1], 1);
+}
+END_TEST
+
+/* How many connections the pages of that limit have, each once; *pages how many pages. */
+static unsigned count(const char *limit, const char *filter, const char *value, unsigned *pages)
+{
+    char cursor[64] = "";
+    unsigned seen = 0;
+    static bool met[FAKE_WORKERS][FAKE_ROWS];
+    memset(met, 0, sizeof(met));
+    *pages = 0;
+    do {
+        struct api_call c = {.method = "GET", .path = "/v1/connections", .n_params = 1};
+        c.param[0] = (struct api_param){"limit", limit};
+        if (*cursor)
+            c.param[c.n_params++] = (struct api_param){"cursor", cursor};
+        if (filter)
+            c.param[c.n_params++] = (struct api_param){filter, value};
+        json_t *reply = request(&c, 200);
+        size_t n = rows(reply, "connections");
+        ck_assert_uint_le(n, (size_t)atoi(limit));
+        for (size_t i = 0; i < n; i++) {
+            const json_t *one = row(reply, "connections", i);
+            bool *it = &met[number(one, "worker")][number(one, "local_port")];
+            ck_assert(!*it);
+            *it = true;
+        }
+        seen += (unsigned)n;
+        ++*pages;
+        const char *next = text(reply, "next");
+        snprintf(cursor, sizeof(cursor), "%s", next ? next : "");
+        teardown();
+    } while (*cursor);
+    return seen;
+}
+
+START_TEST(pages_of_connections_follow_on)
+{
+    unsigned pages;
+    for (unsigned i = 0; i < FAKE_ROWS; i++) {
+        struct ctl_connection *k = fake_connection(&rt, i & 1, "10.0.0.2", 40000);
+        k->local_port = (uint16_t)i; /* tells them apart */
+        k->state = i % 500 ? "established" : "close-wait";
+        if (i % 3 == 0)
+            strcpy(k->listener, "other");
+    }
+    ck_assert_uint_eq(count("7", NULL, NULL, &pages), FAKE_ROWS);
+    ck_assert_uint_eq(count("1000", NULL, NULL, &pages), FAKE_ROWS);
+    ck_assert_uint_le(pages, 3);
+    ck_assert_uint_eq(count("10000", NULL, NULL, &pages), FAKE_ROWS);
+    ck_assert_uint_eq(pages, 1);
+    ck_assert_uint_eq(count("100", "state", "close-wait", &pages), 4);
+    ck_assert_uint_eq(count("100", "state", "closing", &pages), 0);
+    ck_assert_uint_eq(count("100", "listener", "other", &pages), (FAKE_ROWS + 2) / 3);
+    ck_assert_uint_eq(count("100", "protocol", "tcp", &pages), FAKE_ROWS);
+    ck_assert_uint_eq(count("100", "worker", "1", &pages), FAKE_ROWS / 2);
+    ck_assert_uint_le(rt.most, 256); /* no request keeps a worker from its packets for long */
+}
+END_TEST
+
+START_TEST(bad_questions_about_connections_are_refused)
+{
+    static const char *const cursors[] = {"", "0", "0-", "2-0", "0-g", "0-00", "1-0 ", "-1"};
+    for (size_t i = 0; i < sizeof(cursors) / sizeof(cursors[0]); i++)
+        get1("/v1/connections", "cursor", cursors[i], 400), teardown();
+    ck_assert_str_eq(message(get1("/v1/connections", "cursor", "x", 400)),
+                     "cursor: 'x' is not what 'next' of another page said");
+    ck_assert_str_eq(message(get1("/v1/connections", "state", "establised", 400)),
+                     "state: unknown value 'establised' (did you mean 'established'?)");
+    ck_assert_str_eq(message(get1("/v1/connections", "state", "", 400)),
+                     "state: unknown value '' (one of syn-sent, syn-received, established, "
+                     "fin-wait-1, fin-wait-2, close-wait, closing, last-ack, time-wait)");
+    ck_assert_str_eq(message(get1("/v1/connections", "protocol", "udp", 400)),
+                     "protocol: unknown value 'udp' (one of tcp)");
+    get1("/v1/connections", "listener", "", 400);
+    get1("/v1/connections", "listener", "a-name-of-more-than-31-characters", 400), teardown();
+    get1("/v1/connections", "limit", "0", 400);
+    get1("/v1/connections", "limit", "10001", 400);
+    get1("/v1/connections", "after", "0-0", 400);
+    ck_assert_uint_eq(rt.requests, 0);
+    struct api_call c = {.method = "GET",
+                         .path = "/v1/connections",
+                         .param = {{"worker", "1"}, {"cursor", "0-1"}},
+                         .n_params = 2};
+    request(&c, 400);
+    rt.mute[1] = true;
+    ck_assert_str_eq(message(get("/v1/connections", 504)), "worker 1: no answer in time");
+    get("/v1/connections/1-100", 504);
+}
+END_TEST
+
+START_TEST(listeners_are_added_up_over_workers)
+{
+    for (unsigned w = 0; w < 2; w++) {
+        rt.n_listeners[w] = 2;
+        rt.listener[w][0] = (struct ctl_listener){.name = "echo",
+                                                  .addr = fake_ip("::"),
+                                                  .port = 7,
+                                                  .service = "echo",
+                                                  .connections = 3,
+                                                  .half_open = 1,
+                                                  .backlog = 1024,
+                                                  .accepted = 100,
+                                                  .cookies = 4,
+                                                  .refused = 5 + w};
+        rt.listener[w][1] =
+            (struct ctl_listener){.addr = fake_ip("10.0.0.1"), .port = 9, .service = "source"};
+        strcpy(rt.listener[w][1].name, w ? "new" : "old");
+    }
+    json_t *reply = get("/v1/listeners", 200);
+    ck_assert_uint_eq(rows(reply, "listeners"), 3);
+    const json_t *one = row(reply, "listeners", 0);
+    ck_assert_str_eq(text(one, "name"), "echo");
+    ck_assert_str_eq(text(one, "protocol"), "tcp");
+    ck_assert_str_eq(text(one, "address"), "::");
+    ck_assert_int_eq(number(one, "port"), 7);
+    ck_assert_int_eq(number(one, "connections"), 6);
+    ck_assert_int_eq(number(one, "half_open"), 2);
+    ck_assert_int_eq(number(one, "backlog_per_worker"), 1024);
+    ck_assert_int_eq(number(one, "accepted"), 200);
+    ck_assert_int_eq(number(one, "cookies"), 8);
+    ck_assert_int_eq(number(one, "refused"), 11);
+    ck_assert_str_eq(text(row(reply, "listeners", 2), "name"), "new");
+    reply = get1("/v1/listeners", "worker", "0", 200);
+    ck_assert_uint_eq(rows(reply, "listeners"), 2);
+    ck_assert_int_eq(number(row(reply, "listeners", 0), "accepted"), 100);
+    rt.mute[0] = true;
+    get("/v1/listeners", 504);
+}
+END_TEST
+
 /* ---- changes ---- */
 
 START_TEST(reload_says_what_was_wrong)
@@ -638,6 +877,9 @@ UNIT_MAIN("api", setup, teardown, the_index_lists_paths_that_exist, unknown_path
           pages_follow_on_without_gap_or_repeat, a_page_goes_on_though_its_last_row_has_gone,
           bad_pages_are_refused, a_worker_that_does_not_answer_is_named, neighbours_are_flushed,
           addresses_are_worker_zeros, of_a_path_the_smallest_mtu_is_shown,
+          a_connection_is_shown_as_ss_does, a_connection_in_time_wait_has_less_to_say,
+          unknown_connections_are_404, a_connection_is_reset, pages_of_connections_follow_on,
+          bad_questions_about_connections_are_refused, listeners_are_added_up_over_workers,
           reload_says_what_was_wrong, capture_starts_with_what_was_asked,
           capture_defaults_to_all_workers, bad_bodies_change_nothing,
           the_log_holds_no_control_characters)

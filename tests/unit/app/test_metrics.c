@@ -64,6 +64,8 @@ START_TEST(values_are_those_of_the_counters)
     rt.word[0][COUNTER_BUSY_CYCLES] = 2500000000;
     rt.word[1][counters_drop_word(DROP_UDP_PORT)] = 9;
     rt.stats[1].rx_bytes = 77;
+    rt.word[1][COUNTER_TCP_OPENED] = 12;
+    rt.word[1][COUNTER_TCP_CLOSED] = 5;
     rt.state[1] = WORKER_STUCK;
     rt.link_up[0] = false;
     scrape();
@@ -73,6 +75,9 @@ START_TEST(values_are_those_of_the_counters)
     expect_line("# HELP millrace_rx_packets packets that entered the stack.");
     expect_line("millrace_rx_packets_total{worker=\"0\"} 0");
     expect_line("millrace_rx_packets_total{worker=\"1\"} 18446744073709551615");
+    expect_line("# TYPE millrace_tcp_connections gauge");
+    expect_line("millrace_tcp_connections{worker=\"0\"} 0");
+    expect_line("millrace_tcp_connections{worker=\"1\"} 7");
     expect_line("millrace_busy_seconds_total{worker=\"0\"} 2.500000");
     expect_line("millrace_drops_total{worker=\"1\",reason=\"udp_port\"} 9");
     expect_line("millrace_device_rx_bytes_total{device=\"lan.0-x\"} 77");
