@@ -7,6 +7,8 @@
 #include "base/invariant.h"
 #include "tcp/hystart.h"
 
+_Static_assert(sizeof(struct tcp_cc) <= 104, "there are as many of these as connections");
+
 #define WINDOW_MAX (UINT32_C(1) << 30) /* RFC 7323 2.3 */
 
 static uint32_t least(uint32_t a, uint32_t b)
@@ -88,7 +90,7 @@ void tcp_cc_reduce(struct tcp_cc *c, uint32_t in_flight, uint32_t percent, uint3
 {
     /* What limited transmit has sent beyond cwnd does not count (RFC 5681 3.2). */
     uint64_t flight = least(in_flight, c->cwnd);
-    c->ssthresh = most((uint32_t)(flight * percent / 100), floor * c->mss);
+    c->ssthresh = least(most((uint32_t)(flight * percent / 100), floor * c->mss), c->max);
     c->counted = 0;
     c->after_timeout = false;
 }
