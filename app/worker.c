@@ -240,8 +240,11 @@ static unsigned output_iface(struct worker *w, uint16_t iface, tick_t now)
     for (unsigned round = 0; round < OUTPUT_ROUNDS; round++) {
         unsigned n = refill(w, tx, iface, now);
         total += n;
-        if (n == 0)
-            break;
+        if (n == 0) {
+            if (stack_pending(w->stack, iface) == 0)
+                break;
+            continue; /* services have run; what they caused is next */
+        }
         bool gone = tx->via == w->index ? flush_device(w, tx, now) : flush_peer(w, tx, iface);
         if (!gone)
             break;

@@ -70,7 +70,7 @@ static void defend(struct local *l, tick_t now)
 }
 
 /* Can a host have this address? */
-static bool sender_ok(const struct iface *i, const struct ip_addr *a)
+static bool claimant_ok(const struct iface *i, const struct ip_addr *a)
 {
     return !ip_is_multicast(a) && !ip_is_loopback(a) && !local_is_broadcast(i, a);
 }
@@ -115,7 +115,7 @@ void arp_input(struct iface *i, struct pkt *p, const struct ether_hdr *eth, tick
         stack_drop(s, p, drop_of(n));
         return;
     }
-    if (!sender_ok(i, &m.sender_ip)) {
+    if (!claimant_ok(i, &m.sender_ip)) {
         stack_drop(s, p, DROP_IP_SOURCE);
         return;
     }

@@ -46,8 +46,8 @@ static uint16_t plateau_below(uint16_t total_len)
 }
 
 /*
- * Did we send what is quoted? For a connection its protocol would know (RFC 5927 4); what we send
- * without one are echo replies, and of those only the address can be checked.
+ * Did we send what is quoted? For a connection its protocol knows (tcp.c); what we send without one
+ * are echo replies, and of those only the address can be checked.
  */
 static bool is_ours(const struct ip_rx *rx, const struct ipv4_hdr *q, const uint8_t *upper,
                     size_t len)
@@ -68,7 +68,23 @@ void icmp_too_big(struct ip_rx *rx, const struct ip_addr *dst, uint32_t mtu, uin
     uint16_t most = mtu > UINT16_MAX ? UINT16_MAX : (uint16_t)mtu;
     if (pmtu_lower(s->pmtu, dst, most, now))
         counter_add(s->counters, COUNTER_PMTU_LOWERED, 1);
+    stack_paths_changed(s);
     pkt_free(rx->p);
+}
+
+static bool is_too_big(const struct icmp_hdr *h)
+{
+    return h->type == ICMP_UNREACHABLE && h->code == ICMP_FRAG_NEEDED;
+}
+
+static enum segment_trouble trouble_of(const struct icmp_hdr *h)
+{
+    if (is_too_big(h))
+        return SEGMENT_TOO_BIG;
+    /* RFC 1122 4.2.3.9 */
+    bool hard = h->type == ICMP_UNREACHABLE &&
+                (h->code == ICMP_PROTO_UNREACHABLE || h->code == ICMP_PORT_UNREACHABLE);
+    return hard ? SEGMENT_UNREACHABLE_HARD : SEGMENT_UNREACHABLE_SOFT;
 }
 
 static void error_input(struct ip_rx *rx, const struct icmp_hdr *h, tick_t now)
@@ -83,13 +99,25 @@ static void error_input(struct ip_rx *rx, const struct icmp_hdr *h, tick_t now)
         stack_drop(s, p, DROP_ICMP4_SHORT);
         return;
     }
+    uint32_t mtu = h->mtu ? h->mtu : plateau_below(q.total_len);
+    if (q.proto == IP_PROTO_TCP && q.frag_offset == 0) {
+        struct segment_quote segment = {.src = &q.src,
+                                        .dst = &q.dst,
+                                        .upper = at + n,
+                                        .len = len - (size_t)n,
+                                        .trouble = trouble_of(h),
+                                        .mtu = mtu,
+                                        .sent = q.total_len};
+        segment_error(rx, &segment, now);
+        return;
+    }
     if (!is_ours(rx, &q, at + n, len - (size_t)n)) {
         stack_drop(s, p, DROP_ICMP_ERROR_UNMATCHED);
         return;
     }
     counter_add(s->counters, COUNTER_ICMP_RX_ERRORS, 1);
-    if (h->type == ICMP_UNREACHABLE && h->code == ICMP_FRAG_NEEDED)
-        icmp_too_big(rx, &q.dst, h->mtu ? h->mtu : plateau_below(q.total_len), q.total_len, now);
+    if (is_too_big(h))
+        icmp_too_big(rx, &q.dst, mtu, q.total_len, now);
     else
         pkt_free(p);
 }

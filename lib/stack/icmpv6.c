@@ -54,6 +54,16 @@ static bool is_ours(const struct ip_rx *rx, const struct ipv6_hdr *q, const uint
            (q->frag.offset > 0 || (len > 0 && upper[0] == ICMPV6_ECHO_REPLY));
 }
 
+static enum segment_trouble trouble_of(const struct icmpv6_hdr *h)
+{
+    if (h->type == ICMPV6_TOO_BIG)
+        return SEGMENT_TOO_BIG;
+    /* No such port, no such protocol (RFC 4443 3.1, 3.4): what RFC 1122 4.2.3.9 calls hard. */
+    bool hard = (h->type == ICMPV6_UNREACHABLE && h->code == ICMPV6_PORT_UNREACHABLE) ||
+                (h->type == ICMPV6_PARAM_PROBLEM && h->code == ICMPV6_BAD_NEXT_HEADER);
+    return hard ? SEGMENT_UNREACHABLE_HARD : SEGMENT_UNREACHABLE_SOFT;
+}
+
 static void error_input(struct ip_rx *rx, const struct icmpv6_hdr *h, tick_t now)
 {
     struct stack *s = rx->iface->stack;
@@ -64,6 +74,17 @@ static void error_input(struct ip_rx *rx, const struct icmpv6_hdr *h, tick_t now
     int n = ipv6_parse_quoted(at, len, &q);
     if (n < 0) {
         stack_drop(s, p, DROP_ICMP6_SHORT);
+        return;
+    }
+    if (q.next == IP_PROTO_TCP && q.frag.offset == 0) {
+        struct segment_quote segment = {.src = &q.src,
+                                        .dst = &q.dst,
+                                        .upper = at + n,
+                                        .len = len - (size_t)n,
+                                        .trouble = trouble_of(h),
+                                        .mtu = h->mtu,
+                                        .sent = q.total_len};
+        segment_error(rx, &segment, now);
         return;
     }
     if (!is_ours(rx, &q, at + n, len - (size_t)n)) {

@@ -4,8 +4,8 @@
 
 /*
  * What the files of lib/stack share and nobody else sees. The way in: stack.c (Ethernet) -> arp.c,
- * or ip_in.c -> reass.c, icmp.c, nd.c, udp.c. The way out: ip_out.c -> route.c, pmtu.c, frag.c ->
- * neigh.c -> link.c -> the interface's ring.
+ * or ip_in.c -> reass.c, icmp.c, nd.c, udp.c, tcp.c. The way out: ip_out.c -> route.c, pmtu.c,
+ * frag.c -> neigh.c -> link.c -> the interface's ring. TCP's own affairs are in stack/conn.h.
  *
  * Ownership: a function that takes `struct pkt *p` or `struct ip_rx *rx` takes the packet with it,
  * and counts it where it is lost.
@@ -18,10 +18,12 @@
 #include "base/limit.h"
 #include "base/ring.h"
 #include "base/rng.h"
+#include "base/slab.h"
 #include "base/tick.h"
 #include "base/wheel.h"
 #include "buf/pkt.h"
 #include "ctl/request.h"
+#include "stack/flow.h"
 #include "stack/iface.h"
 #include "stack/neigh.h"
 #include "stack/pmtu.h"
@@ -29,6 +31,8 @@
 #include "stack/stack.h"
 #include "stack/steer.h"
 #include "stats/counter.h"
+#include "tcp/conn.h"
+#include "tcp/settings.h"
 #include "wire/ether.h"
 #include "wire/ipv6.h"
 
@@ -74,7 +78,8 @@ struct iface {
     uint16_t n_locals;
     struct local local[LOCALS_MAX];
     struct mld mld;
-    struct ring tx; /* struct pkt *, bounded by limits.tx_queue */
+    struct ring tx;      /* struct pkt *, bounded by limits.tx_queue */
+    struct list sending; /* connections that want to send here, or are to be looked at */
 };
 
 #define FRAG_IDS 64 /* counters that identifications of fragments are taken from */
@@ -98,6 +103,21 @@ struct stack {
     struct siphash_key frag_key; /* this worker's own */
     struct siphash_key dad_key;  /* all workers' */
     uint32_t frag_id[FRAG_IDS];
+
+    struct tcp tcp;
+    struct tcp_settings tcp_settings; /* defaults filled in */
+    struct flow_table *flows;         /* of connections, in TIME-WAIT too (stack/conn.h) */
+    struct slab *conns;
+    struct slab *waits;      /* TIME-WAIT */
+    struct list wait_list;   /* those, the longest waiting first */
+    struct timer wait_timer; /* the end of the first of them */
+    struct limit reset_limit;
+    struct listener *listener[STACK_LISTENERS_MAX]; /* by port, the most specific address first */
+    uint16_t n_listeners;
+    uint16_t path_generation; /* changes when routes or paths may have */
+    struct list retired;      /* listeners that are no more, but connections of theirs are */
+    struct siphash_key port_key;
+    uint32_t port_next; /* of active opens, see connect.c */
 };
 
 #define IP_DSCP_MASK 0xfcu /* of the traffic class; the rest is ECN's (RFC 3168 5) */
@@ -142,6 +162,12 @@ static inline void stack_count(struct stack *s, const struct pkt *p, enum counte
 {
     if (!(p->flags & PKT_COPY))
         counter_add(s->counters, which, n);
+}
+
+/* A change of routes or paths: connections look at theirs before they send again. */
+static inline void stack_paths_changed(struct stack *s)
+{
+    s->path_generation++;
 }
 
 static inline void stack_drop(struct stack *s, struct pkt *p, enum drop why)
@@ -235,7 +261,7 @@ struct ip_tx {
     uint8_t proto;
     uint8_t hop_limit;     /* 0: 64 */
     uint8_t traffic_class; /* DSCP and ECN */
-    bool dont_fragment;    /* IPv4: larger than the path is TOO_BIG instead */
+    bool dont_fragment;    /* larger than the path is TOO_BIG instead */
 };
 /* p starts at the upper-layer header, its checksum done. Counts what it loses. */
 void ip_output(struct stack *s, struct pkt *p, const struct ip_tx *tx, tick_t now);
@@ -262,5 +288,22 @@ void icmp_error(struct stack *s, const struct ip_rx *rx, enum icmp_error_kind ki
 
 /* udp.c */
 void udp_input(struct ip_rx *rx, tick_t now);
+
+/* tcp.c */
+void segment_input(struct ip_rx *rx, tick_t now);
+
+/* What an ICMP error says about a segment that it quotes. */
+enum segment_trouble { SEGMENT_TOO_BIG, SEGMENT_UNREACHABLE_HARD, SEGMENT_UNREACHABLE_SOFT };
+struct segment_quote {
+    const struct ip_addr *src;
+    const struct ip_addr *dst;
+    const uint8_t *upper; /* the TCP header, as far as it is quoted: len bytes */
+    size_t len;
+    enum segment_trouble trouble;
+    uint32_t mtu;  /* with TOO_BIG */
+    uint32_t sent; /* bytes of the packet */
+};
+/* rx is taken. */
+void segment_error(struct ip_rx *rx, const struct segment_quote *q, tick_t now);
 
 #endif

@@ -68,7 +68,9 @@ static void no_such_protocol(struct ip_rx *rx, tick_t now)
 
 static void deliver(struct ip_rx *rx, tick_t now)
 {
-    if (rx->proto == IP_PROTO_UDP)
+    if (rx->proto == IP_PROTO_TCP)
+        segment_input(rx, now);
+    else if (rx->proto == IP_PROTO_UDP)
         udp_input(rx, now);
     else if (rx->v4 && rx->proto == IP_PROTO_ICMP)
         icmp4_input(rx, now);

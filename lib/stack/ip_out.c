@@ -107,6 +107,13 @@ static void header6(struct pkt *p, const struct ip_tx *tx)
     p->flags |= PKT_IPV6;
 }
 
+/* Bytes of the largest packet that becomes of p: a device may be asked to cut it. */
+static uint32_t largest(const struct pkt *p, uint32_t header)
+{
+    uint32_t cut = (uint32_t)p->l4_len + p->tso_mss;
+    return header + (((p->flags & PKT_TX_TSO) && cut < p->total) ? cut : p->total);
+}
+
 void ip_output(struct stack *s, struct pkt *p, const struct ip_tx *tx, tick_t now)
 {
     bool v4 = ip_is_v4(&tx->dst);
@@ -118,9 +125,9 @@ void ip_output(struct stack *s, struct pkt *p, const struct ip_tx *tx, tick_t no
     uint16_t mtu = pmtu_get(s->pmtu, &tx->dst, r.iface->cfg.mtu, now);
     uint32_t header = v4 ? IPV4_LEN : IPV6_LEN;
     uint32_t total = p->total + header;
-    bool whole = total <= mtu;
+    bool whole = largest(p, header) <= mtu;
     uint32_t most = v4 ? IPV4_TOTAL_MAX : IPV6_LEN + IPV6_PAYLOAD_MAX;
-    if (total > most || (!whole && v4 && tx->dont_fragment)) {
+    if (total > most || (!whole && tx->dont_fragment)) {
         stack_drop(s, p, DROP_TOO_BIG);
         return;
     }

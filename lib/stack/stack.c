@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/invariant.h"
-#include "stack/internal.h"
+#include "stack/conn.h"
 #include "wire/ipv4.h"
 
 #define NEIGH_WAITING 1024 /* buffers of what waits for all neighbours together */
@@ -16,6 +16,8 @@ static const struct stack_limits default_limits = {
     .reass_datagrams = 256,
     .reass_bytes = 4 << 20,
     .flows = 1 << 20,
+    .time_wait = 65536,
+    .tcp_memory = 64 << 20,
     .tx_queue = 4096,
 };
 
@@ -35,6 +37,8 @@ static struct stack_limits fill_limits(const struct stack_limits *l)
         .reass_datagrams = or_default(l->reass_datagrams, d->reass_datagrams),
         .reass_bytes = or_default(l->reass_bytes, d->reass_bytes),
         .flows = or_default(l->flows, d->flows),
+        .time_wait = or_default(l->time_wait, d->time_wait),
+        .tcp_memory = l->tcp_memory ? l->tcp_memory : d->tcp_memory,
         .tx_queue = or_default(l->tx_queue, d->tx_queue),
     };
 }
@@ -74,8 +78,18 @@ static bool iface_ok(const struct iface_config *c)
     return true;
 }
 
-static bool config_ok(const struct stack_config *c)
+static bool limits_ok(const struct stack_limits *given)
 {
+    struct stack_limits l = fill_limits(given);
+    return l.flows <= FLOW_MAX && l.time_wait <= FLOW_MAX - l.flows;
+}
+
+/* *tcp: its settings, filled. */
+static bool config_ok(const struct stack_config *c, struct tcp_settings *tcp)
+{
+    *tcp = c->tcp;
+    if (!tcp_settings_fill(tcp) || !listeners_ok(c) || !limits_ok(&c->limits))
+        return false;
     if (c->n_ifaces < 1 || c->n_ifaces > IFACE_MAX || c->n_workers < 1 ||
         c->n_workers > STEER_SLOTS || c->worker >= c->n_workers)
         return false;
@@ -165,7 +179,8 @@ static bool neighbours_stay(const struct iface_config *a, const struct iface_con
 
 int stack_configure(struct stack *s, const struct stack_config *config, tick_t now)
 {
-    if (!config_ok(config) || config->n_ifaces != s->n_ifaces)
+    struct tcp_settings tcp;
+    if (!config_ok(config, &tcp) || config->n_ifaces != s->n_ifaces)
         return STACK_E_CONFIG;
     for (unsigned i = 0; i < s->n_ifaces; i++) {
         const struct iface_config *was = &s->iface[i].cfg;
@@ -173,6 +188,8 @@ int stack_configure(struct stack *s, const struct stack_config *config, tick_t n
         if (strncmp(was->name, is->name, sizeof(is->name)) != 0 || !mac_eq(&was->mac, &is->mac))
             return STACK_E_CONFIG;
     }
+    if (!listeners_set(s, config))
+        return STACK_E_MEMORY;
     for (unsigned i = 0; i < s->n_ifaces; i++) {
         bool stay = neighbours_stay(&s->iface[i].cfg, &config->iface[i]);
         apply_addrs(&s->iface[i], &config->iface[i], now);
@@ -181,6 +198,9 @@ int stack_configure(struct stack *s, const struct stack_config *config, tick_t n
     }
     set_icmp(s, &config->icmp);
     limit_change(&s->error_limit, s->icmp.error_rate, s->icmp.error_burst, now);
+    conns_set(s, &tcp, now);
+    stack_paths_changed(s);
+    conns_check_addresses(s, now);
     return 0;
 }
 
@@ -253,7 +273,9 @@ static bool create_parts(struct stack *s)
     struct pmtu_args pmtu = {
         .mem = s->env.mem, .key = derive_key(&s->env, 5), .max = s->limits.paths};
     s->pmtu = pmtu_create(&pmtu);
-    if (!s->neigh || !s->reass || !s->pmtu)
+    struct siphash_key flow_key = derive_key(&s->env, 8);
+    s->flows = flow_table_create(s->env.mem, &flow_key, s->limits.flows + s->limits.time_wait);
+    if (!s->neigh || !s->reass || !s->pmtu || !s->flows || !conns_create(s))
         return false;
     uint32_t queue = s->limits.tx_queue;
     for (unsigned i = 0; i < s->n_ifaces; i++)
@@ -271,7 +293,8 @@ static void fail(enum stack_error *error, enum stack_error why)
 struct stack *stack_create(const struct stack_config *config, const struct stack_env *env,
                            tick_t now, enum stack_error *error)
 {
-    if (!config_ok(config)) {
+    struct tcp_settings tcp;
+    if (!config_ok(config, &tcp)) {
         fail(error, STACK_E_CONFIG);
         return NULL;
     }
@@ -294,7 +317,10 @@ struct stack *stack_create(const struct stack_config *config, const struct stack
     s->frag_key.k1 += s->worker; /* two workers may send fragments to one host */
     s->dad_key = derive_key(env, 6);
     rng_seed(&s->rng, derive_key(env, 3).k0 + s->worker);
-    if (!create_parts(s)) {
+    s->tcp.secret = derive_key(env, 7);
+    s->port_key = derive_key(env, 9);
+    conns_init(s, now);
+    if (!create_parts(s) || !listeners_set(s, config)) {
         stack_destroy(s);
         fail(error, STACK_E_MEMORY);
         return NULL;
@@ -308,11 +334,13 @@ struct stack *stack_create(const struct stack_config *config, const struct stack
     }
     for (unsigned i = 0; i < s->n_ifaces; i++)
         apply_addrs(&s->iface[i], &config->iface[i], now);
+    conns_set(s, &tcp, now);
     return s;
 }
 
 void stack_destroy(struct stack *s)
 {
+    conns_fini(s);
     for (unsigned i = 0; i < s->n_ifaces; i++) {
         struct ring *tx = &s->iface[i].tx;
         if (!tx->slot)
@@ -389,9 +417,11 @@ void stack_input(struct stack *s, struct pkt *const *burst, unsigned n, tick_t n
 unsigned stack_output(struct stack *s, uint16_t iface, struct pkt **burst, unsigned room,
                       tick_t now)
 {
-    (void)now;
     assert(iface < s->n_ifaces);
     struct ring *tx = &s->iface[iface].tx;
+    conns_serve(s, now);
+    if (ring_count(tx) < room)
+        conns_output(&s->iface[iface], room - ring_count(tx), now);
     unsigned n = 0;
     while (n < room && !ring_empty(tx))
         burst[n++] = ring_pop_front(tx);
@@ -401,7 +431,9 @@ unsigned stack_output(struct stack *s, uint16_t iface, struct pkt **burst, unsig
 unsigned stack_pending(const struct stack *s, uint16_t iface)
 {
     assert(iface < s->n_ifaces);
-    return ring_count(&s->iface[iface].tx);
+    const struct iface *i = &s->iface[iface];
+    bool wants = !list_empty(&i->sending) || !stream_ready_empty(&s->tcp.ready);
+    return ring_count(&i->tx) + wants;
 }
 
 tick_t stack_deadline(const struct stack *s)
@@ -451,10 +483,10 @@ void stack_control(struct stack *s, struct ctl_request *r, tick_t now)
     case CTL_PATHS:
         r->more = pmtu_list(s->pmtu, r->rows.path, r->max, &r->cursor, &r->n, now);
         break;
-    case CTL_CONNECTIONS:
-    case CTL_CONNECTION:
-    case CTL_CONNECTION_RESET:
-    case CTL_LISTENERS: break;
+    case CTL_CONNECTIONS: list_connections(s, r, now); break;
+    case CTL_CONNECTION: show_connection(s, r, now); break;
+    case CTL_CONNECTION_RESET: reset_connection(s, r, now); break;
+    case CTL_LISTENERS: list_listeners(s, r); break;
     case CTL_REQUEST_END: assert(false && "not a request"); break;
     }
 }

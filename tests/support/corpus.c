@@ -312,7 +312,7 @@ static void ipv4_addresses(struct maker *m)
         addressed4(m, 0, to[i], DROP_IP_DESTINATION);
     addressed4(m, 0, 0xe0000001, DROP_ICMP_ECHO_GROUP);
     addressed4(m, 0, 0xffffffff, DROP_ICMP_ECHO_GROUP);
-    static const uint8_t protos[] = {0, 2, 4, 6, 41, 47, 50, 58, 132, 255};
+    static const uint8_t protos[] = {0, 2, 4, 41, 47, 50, 58, 132, 255};
     for (unsigned i = 0; i < sizeof(protos); i++) {
         payload(m, 40);
         ip4(m, protos[i]);
@@ -529,6 +529,63 @@ static void udp_of(struct maker *m, bool v4)
     one(m, DROP_UDP_CHECKSUM, "udp6/no-checksum");
 }
 
+/* ---- TCP ---- */
+
+/* A segment with an option of timestamps and 20 bytes of data, to a port where nobody listens. */
+static void tcp(struct maker *m, bool v4, uint16_t flags)
+{
+    struct tcp_hdr h = {.src_port = 1024,
+                        .dst_port = 9999,
+                        .seq = seq32(0xfffffff0),
+                        .ack = seq32(0xffffff00),
+                        .flags = flags,
+                        .window = 1000,
+                        .options = {.has_timestamps = true, .ts_value = 1, .ts_echo = 2}};
+    payload(m, 20);
+    frame_push_tcp(&m->f, &h, v4 ? &m->e.peer4 : &m->e.peer6, v4 ? &m->e.us4 : &m->e.us6);
+}
+
+static void tcp_of(struct maker *m, bool v4)
+{
+    const char *kind = v4 ? "tcp4" : "tcp6";
+    uint32_t ip = ETHER_LEN + (v4 ? IPV4_LEN : IPV6_LEN);
+    uint32_t header = TCP_LEN + TCP_TIMESTAMPS_LEN;
+    uint8_t whole[64];
+    tcp(m, v4, TCP_ACK);
+    uint32_t len = m->f.len;
+    memcpy(whole, m->f.at, len);
+    for (uint32_t n = 0; n < len; n++) {
+        frame_bytes(&m->f, whole, n);
+        (v4 ? ip4 : ip6)(m, IP_PROTO_TCP);
+        one(m,
+            n < TCP_LEN  ? DROP_TCP_SHORT
+            : n < header ? DROP_TCP_OFFSET
+                         : DROP_TCP_CHECKSUM,
+            "%s/cut/%u", kind, n);
+    }
+    frame_bytes(&m->f, whole, len);
+    (v4 ? ip4 : ip6)(m, IP_PROTO_TCP);
+    one(m, DROP_TCP_PORT, "%s/port", kind);
+    flips(m, kind, ip, ip + 12, DROP_TCP_CHECKSUM);
+    flips(m, kind, ip + 13, ip + TCP_LEN, DROP_TCP_CHECKSUM);
+    flips(m, kind, ip + header, m->f.len, DROP_TCP_CHECKSUM);
+    for (unsigned words = 0; words < 5; words++) {
+        m->f.at[ip + 12] = (uint8_t)(words << 4);
+        one(m, DROP_TCP_OFFSET, "%s/offset/%u", kind, words);
+    }
+    m->f.at[ip + 12] = (uint8_t)(header / 4 << 4);
+    for (uint8_t n = 0; n < 2; n++) { /* of the option behind the two that pad it */
+        m->f.at[ip + TCP_LEN + 3] = n;
+        one(m, DROP_TCP_OPTION, "%s/option/%u", kind, n);
+    }
+    static const uint16_t flags[] = {0, TCP_SYN, TCP_RST, TCP_FIN, TCP_SYN | TCP_ACK, 0xff};
+    for (unsigned i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
+        tcp(m, v4, flags[i]);
+        (v4 ? ip4 : ip6)(m, IP_PROTO_TCP);
+        one(m, DROP_TCP_PORT, "%s/flags/%x", kind, flags[i]);
+    }
+}
+
 /* ---- IPv6 ---- */
 
 static void ipv6_headers(struct maker *m)
@@ -590,7 +647,7 @@ static void ipv6_addresses(struct maker *m)
                    &(struct ipv6_hdr){.src = m->e.us6, .dst = m->e.us6, .next = IP_PROTO_ICMPV6});
     ether6(m);
     one(m, DROP_IP_SOURCE, "ipv6/from-us");
-    static const uint8_t nexts[] = {1, 2, 4, 6, 41, 47, 50, 51, 59, 132, 255};
+    static const uint8_t nexts[] = {1, 2, 4, 41, 47, 50, 51, 59, 132, 255};
     for (unsigned i = 0; i < sizeof(nexts); i++) {
         payload(m, 40);
         ip6(m, nexts[i]);
@@ -917,6 +974,8 @@ void corpus_run(const struct corpus_ends *ends, corpus_take take, void *ctx)
     icmp(&m);
     udp_of(&m, true);
     udp_of(&m, false);
+    tcp_of(&m, true);
+    tcp_of(&m, false);
     ipv6_headers(&m);
     ipv6_addresses(&m);
     ext_chains(&m);

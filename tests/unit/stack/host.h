@@ -25,6 +25,8 @@ extern const struct ip_addr US_LL, PEER_LL;           /* US_LL: what the stack m
 extern const struct ip_addr US_B4, US_B6; /* of interface 1: 203.0.113.1, 2001:db8:b::1 */
 extern const struct ip_addr ALL_NODES6;
 
+#define HOST_OUT_MAX 4096 /* packets */
+
 struct host {
     struct heap heap;
     struct heap_pool pool;
@@ -40,6 +42,10 @@ struct host {
     uint16_t handed_to;
     struct pkt *handed_pkt; /* the last one */
 
+    struct {
+        struct pkt *p[HOST_OUT_MAX];
+        unsigned first, end;
+    } out[2]; /* what connections have sent on each interface, and was not looked at yet */
     struct frame frame;      /* to be heard next */
     uint8_t said[FRAME_MAX]; /* last said */
     uint32_t said_len;
@@ -106,6 +112,9 @@ const struct frame_seen *said_on(uint16_t iface);
  * Returns its length; *n: how many there were. */
 uint32_t said_fragments(unsigned *n, uint32_t mtu);
 void silence(void);
+/* Services run and connections send, as in a worker's turn. Everything above does that where time
+ * passes or something is looked at. */
+void turn(void);
 /* Takes and forgets what is said. Returns how many frames. */
 unsigned ignore(void);
 

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef MILLRACE_STACK_CONN_H
+#define MILLRACE_STACK_CONN_H
+
+/*
+ * What the stack adds to a TCP connection (tcp/conn.h): its flow, its timer, its listener, its way
+ * out, and its place in the list of those that want to send.
+ *
+ * After each call into a connection comes conn_settle, which does what the owner owes: arms the
+ * timer, joins the interface's list, makes it a TIME-WAIT, or frees it. A service's calls reach a
+ * connection by the list alone (tcp->wake), so that nothing is freed while services run: whoever is
+ * in the list is settled when its turn comes (conns_output), whether it has something to send or
+ * not.
+ *
+ *   tcp.c       segments in, resets, what ICMP says    conn.c       life, segments out
+ *   listen.c    listeners, SYNs, cookies               connect.c    active opens, their ports
+ *   time_wait.c TIME-WAIT                              tcp_ctl.c    what the control core sees
+ *
+ * Timers: each connection's, for tcp_deadline; and one of the stack's for the first TIME-WAIT to
+ * end.
+ */
+
+#include "stack/internal.h"
+#include "tcp/time_wait.h"
+
+/* What a flow is embedded in. */
+enum flow_kind { FLOW_CONN, FLOW_TIME_WAIT };
+
+struct listener {
+    struct stack_listener cfg;
+    struct list retired;  /* in stack.retired, once the configuration has it no more */
+    uint32_t connections; /* that point here */
+    uint32_t half_open;   /* of these, in SYN-RECEIVED */
+    uint64_t accepted;
+    uint64_t cookies;
+    uint64_t refused;
+    tick_t cookie_end; /* ACKs until then may be answers to cookies; 0: none was sent */
+};
+
+struct conn {
+    struct flow flow;
+    struct timer timer;
+    struct list sending;       /* in its interface's */
+    struct listener *listener; /* NULL: opened by us */
+    uint32_t confirmed;        /* second in which the neighbour was last confirmed */
+    uint16_t path_generation;  /* the stack's, when path was read */
+    uint8_t iface;             /* the way out */
+    bool half_open;            /* counts in listener->half_open */
+    bool homeless;             /* its address is ours no more: nothing is sent from it */
+    struct tcp_conn tcp;
+};
+
+_Static_assert(IFACE_MAX <= UINT8_MAX, "conn.iface");
+
+struct time_wait {
+    struct flow flow;
+    struct list place; /* in stack.wait_list */
+    tick_t since;
+    struct tcp_time_wait tcp;
+};
+
+static inline struct conn *conn_of(struct tcp_conn *c)
+{
+    return container_of(c, struct conn, tcp);
+}
+
+static inline struct conn *conn_of_flow(struct flow *f)
+{
+    assert(f->kind == FLOW_CONN);
+    return container_of(f, struct conn, flow);
+}
+
+static inline struct time_wait *time_wait_of_flow(struct flow *f)
+{
+    assert(f->kind == FLOW_TIME_WAIT);
+    return container_of(f, struct time_wait, flow);
+}
+
+static inline struct stack *stack_of(const struct conn *c)
+{
+    return container_of(c->tcp.tcp, struct stack, tcp);
+}
+
+/* tcp.c */
+/* A segment without data, outside of any connection, to key's other end. from: the interface to
+ * prefer. Counts what it loses. */
+void segment_output(struct iface *from, const struct flow_key *key, const struct tcp_hdr *h,
+                    tick_t now);
+/* Nobody here wants the segment rx, which is taken: a reset goes back where RFC 9293 3.10.7.1 asks
+ * for one and the limit allows, and it is dropped as why. */
+void segment_refuse(struct ip_rx *rx, const struct flow_key *key, const struct tcp_hdr *h,
+                    enum drop why, tick_t now);
+
+/* conn.c */
+void conns_init(struct stack *s, tick_t now);
+/* Takes memory. False: there is not enough. */
+bool conns_create(struct stack *s);
+void conns_fini(struct stack *s);
+/* Takes settings, and what follows from them. */
+void conns_set(struct stack *s, const struct tcp_settings *settings, tick_t now);
+/* CLOSED. i: the way out. NULL: no memory, or at the bound of connections: *why. key is of no flow
+ * yet. */
+struct conn *conn_create(struct iface *i, const struct flow_key *key,
+                         const struct stream_service *service, tick_t now, enum drop *why);
+void conn_settle(struct conn *c, tick_t now);
+/* Its path is read again. */
+void conn_refresh(struct conn *c, tick_t now);
+/* It has heard of progress: so has its neighbour (RFC 4861 7.3.1). */
+void conn_progress(struct conn *c, tick_t now);
+/* Services run. */
+void conns_serve(struct stack *s, tick_t now);
+/* Connections whose way out is i send up to room segments. */
+void conns_output(struct iface *i, unsigned room, tick_t now);
+/* Ends the connections whose address is no longer ours. */
+void conns_check_addresses(struct stack *s, tick_t now);
+
+/* listen.c */
+bool listeners_ok(const struct stack_config *config);
+/* False: no memory, and nothing has changed. */
+bool listeners_set(struct stack *s, const struct stack_config *config);
+void listeners_fini(struct stack *s);
+/* NULL: nobody listens there. */
+struct listener *listener_find(const struct stack *s, const struct ip_addr *addr, uint16_t port);
+/* A connection of l is no more. */
+void listener_leave(struct stack *s, struct listener *l);
+/* A segment to a listener, of no connection. old: its flow is in this TIME-WAIT, which a new
+ * connection may end; may be NULL. rx is taken, its packet starts at the data. */
+void listener_input(struct listener *l, struct ip_rx *rx, const struct flow_key *key,
+                    const struct tcp_hdr *h, struct time_wait *old, tick_t now);
+
+/* time_wait.c */
+void time_waits_init(struct stack *s);
+/* c, whose flow has left the table, has come to TIME-WAIT. */
+void time_wait_enter(struct stack *s, const struct flow_key *key, const struct tcp_conn *c,
+                     tick_t now);
+void time_wait_end(struct stack *s, struct time_wait *w);
+/* rx is taken, its packet starts at the data. */
+void time_wait_input(struct time_wait *w, struct ip_rx *rx, const struct flow_key *key,
+                     const struct tcp_hdr *h, tick_t now);
+
+/* tcp_ctl.c */
+void list_connections(struct stack *s, struct ctl_request *r, tick_t now);
+void show_connection(struct stack *s, struct ctl_request *r, tick_t now);
+void reset_connection(struct stack *s, struct ctl_request *r, tick_t now);
+void list_listeners(const struct stack *s, struct ctl_request *r);
+
+#endif
