@@ -92,14 +92,12 @@ void tcp_cc_reduce(struct tcp_cc *c, uint32_t in_flight, uint32_t percent, uint3
     uint64_t flight = least(in_flight, c->cwnd);
     c->ssthresh = least(most((uint32_t)(flight * percent / 100), floor * c->mss), c->max);
     c->counted = 0;
-    c->after_timeout = false;
 }
 
 void tcp_cc_restart(struct tcp_cc *c)
 {
     c->cwnd = most(least(c->cwnd, c->initial), c->mss); /* RFC 5681 4.1 */
     c->counted = 0;
-    c->after_timeout = false;
     if (!tcp_cc_known(c))
         hystart_init(&c->hystart);
 }

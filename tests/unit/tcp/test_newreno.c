@@ -103,6 +103,17 @@ START_TEST(whatever_the_acknowledgments_cover)
 }
 END_TEST
 
+START_TEST(what_is_over_counts_for_the_next)
+{
+    f.cc.cwnd = f.cc.ssthresh = 20 * MSS;
+    flow_ack(&f, 15 * MSS);
+    flow_ack(&f, 15 * MSS);
+    ck_assert_uint_eq(f.cc.cwnd, 21 * MSS);
+    flow_ack(&f, 11 * MSS);
+    ck_assert_uint_eq(f.cc.cwnd, 22 * MSS);
+}
+END_TEST
+
 START_TEST(a_window_not_in_use_does_not_grow)
 {
     f.unused = true;
@@ -191,6 +202,18 @@ START_TEST(a_mistake_in_slow_start_leaves_nothing_behind)
 }
 END_TEST
 
+START_TEST(nor_in_a_later_one)
+{
+    f.cc.ssthresh = 100 * MSS;
+    flow_time_out(&f);
+    f.cc.cwnd = 10 * MSS;
+    f.cc.ssthresh = 100 * MSS;
+    f.cc.ops->undone(&f.cc, f.now);
+    flow_ack(&f, 2 * MSS);
+    ck_assert_uint_eq(f.cc.cwnd, 12 * MSS);
+}
+END_TEST
+
 START_TEST(begins_anew_after_a_silence)
 {
     f.cc.cwnd = f.cc.ssthresh = 50 * MSS;
@@ -215,8 +238,8 @@ UNIT_MAIN("newreno", setup, NULL, slow_start_doubles_each_round_trip,
           one_acknowledgment_counts_for_eight_segments_at_first, and_for_two_later,
           after_a_timeout_for_one, slow_start_ends_at_ssthresh, longer_round_trips_end_it,
           then_one_segment_a_round_trip, whatever_the_acknowledgments_cover,
-          a_window_not_in_use_does_not_grow, never_grows_beyond_the_maximum, loss_halves,
-          what_is_in_flight_counts_not_what_could_be, limited_transmit_does_not_count,
-          two_segments_always_remain, ecn_takes_a_fifth, ecn_in_slow_start_halves,
-          a_mistake_in_slow_start_leaves_nothing_behind, begins_anew_after_a_silence,
-          a_silence_does_not_open_a_small_window)
+          what_is_over_counts_for_the_next, a_window_not_in_use_does_not_grow,
+          never_grows_beyond_the_maximum, loss_halves, what_is_in_flight_counts_not_what_could_be,
+          limited_transmit_does_not_count, two_segments_always_remain, ecn_takes_a_fifth,
+          ecn_in_slow_start_halves, a_mistake_in_slow_start_leaves_nothing_behind,
+          nor_in_a_later_one, begins_anew_after_a_silence, a_silence_does_not_open_a_small_window)
