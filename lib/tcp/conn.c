@@ -313,7 +313,7 @@ bool tcp_conn_ok(const struct tcp_conn *c)
 {
     if (c->state >= TCP_STATE_END)
         return false;
-    if (c->state == TCP_CLOSED)
+    if (c->state == TCP_CLOSED || conn_has(c, TCP_CONN_RST_DUE)) /* its queue is gone */
         return true;
     if (!sender_ok(&c->sender))
         return false;

@@ -449,6 +449,8 @@ void tcp_input(struct tcp_conn *c, const struct tcp_hdr *h, struct pkt *p, uint8
     c->rx_segments++;
     if (c->state == TCP_CLOSED)
         drop(c, &a, DROP_TCP_STATE);
+    else if (conn_has(c, TCP_CONN_RST_DUE)) /* aborted: what it sends is of no interest any more */
+        drop(c, &a, DROP_TCP_CLOSED);
     else if (c->state == TCP_SYN_SENT)
         in_syn_sent(c, &a);
     else

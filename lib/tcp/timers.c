@@ -144,7 +144,7 @@ static void disarm_all(struct tcp_conn *c)
 
 void conn_arm(struct tcp_conn *c, tick_t now)
 {
-    if (c->state == TCP_CLOSED) {
+    if (c->state == TCP_CLOSED || conn_has(c, TCP_CONN_RST_DUE)) {
         disarm_all(c);
         return;
     }
@@ -160,7 +160,7 @@ void conn_arm(struct tcp_conn *c, tick_t now)
 
 tick_t tcp_deadline(const struct tcp_conn *c)
 {
-    if (c->state == TCP_CLOSED)
+    if (c->state == TCP_CLOSED || conn_has(c, TCP_CONN_RST_DUE))
         return TICK_NEVER;
     tick_t t = tick_min(sender_deadline(&c->sender), c->handshake_end);
     if (c->state < TCP_ESTABLISHED)
@@ -236,7 +236,7 @@ static void expire(struct tcp_conn *c, tick_t now)
 void tcp_expire(struct tcp_conn *c, tick_t now)
 {
     c->tcp->now = now;
-    if (c->state == TCP_CLOSED)
+    if (c->state == TCP_CLOSED || conn_has(c, TCP_CONN_RST_DUE))
         return;
     expire(c, now);
     conn_arm(c, now);
