@@ -14,6 +14,7 @@
 /* Memory for data out of order, as a multiple of the window's size. Full-sized segments take 1.6
  * times what they hold, those just too long to be copied together 2.3 times. */
 #define COST_FACTOR 3u
+#define COST_SPARE  (16 * PKT_COST) /* for small windows */
 
 static uint32_t min_u32(uint32_t a, uint32_t b)
 {
@@ -81,14 +82,6 @@ bool receiver_acceptable(const struct tcp_receiver *r, seq32_t seq, uint32_t len
 
 /* ---- segments in ---- */
 
-static void tell_duplicate(struct tcp_receiver *r, seq32_t left, seq32_t right)
-{
-    if (!r->sack || seq32_eq(left, right))
-        return;
-    r->dsack = (struct tcp_sack){.left = left, .right = right};
-    r->dsack_due = true;
-}
-
 /* A FIN stands at `at`. Returns why it is of no use. */
 static enum drop note_fin(struct tcp_receiver *r, seq32_t at)
 {
@@ -104,57 +97,69 @@ static enum drop note_fin(struct tcp_receiver *r, seq32_t at)
     return DROP_NONE;
 }
 
-/* Cuts p to what is within the window and before the end; seq moves with its first byte. NULL:
- * nothing is. */
-static struct pkt *cut(struct tcp_receiver *r, seq32_t *seq, struct pkt *p, enum drop *drop)
+/* A segment on its way in: what is left of it, and the first part that was here before, left ==
+ * right: none. */
+struct arrival {
+    seq32_t seq;
+    struct pkt *p;
+    struct tcp_sack dup;
+};
+
+/* Cuts it to what is within the window and before the end. Returns why nothing is left. */
+static enum drop cut(const struct tcp_receiver *r, struct arrival *a)
 {
-    seq32_t end = seq32_add(*seq, p->total);
-    seq32_t left = seq32_max(*seq, r->nxt);
+    seq32_t end = seq32_add(a->seq, a->p->total);
+    seq32_t left = seq32_max(a->seq, r->nxt);
     seq32_t right = seq32_min(end, r->fin_known ? r->fin_seq : r->right);
-    if (seq32_lt(*seq, r->nxt))
-        tell_duplicate(r, *seq, seq32_min(end, r->nxt));
-    if (!seq32_lt(left, right)) {
-        *drop = seq32_le(end, r->nxt) ? DROP_TCP_DUPLICATE : DROP_TCP_SEQUENCE;
-        pkt_free(p);
-        return NULL;
-    }
-    pkt_trim(p, (uint32_t)seq32_diff(right, *seq));
-    p = pkt_advance(p, (uint32_t)seq32_diff(left, *seq));
-    *seq = left;
-    return p;
+    if (seq32_lt(a->seq, r->nxt))
+        a->dup = (struct tcp_sack){.left = a->seq, .right = seq32_min(end, r->nxt)};
+    if (seq32_le(end, r->nxt))
+        return DROP_TCP_DUPLICATE;
+    if (!seq32_lt(left, right))
+        return DROP_TCP_SEQUENCE;
+    pkt_trim(a->p, (uint32_t)seq32_diff(right, a->seq));
+    a->p = pkt_advance(a->p, (uint32_t)seq32_diff(left, a->seq));
+    a->seq = left;
+    return DROP_NONE;
 }
 
-/* Puts p among what has arrived out of order, which it touches if it is the next. */
-static enum drop insert(struct tcp_receiver *r, seq32_t seq, struct pkt *p, bool next)
+static uint32_t cost_max(const struct tcp_receiver *r)
 {
-    uint64_t most = next ? UINT32_MAX : (uint64_t)r->size * COST_FACTOR;
+    uint64_t most = (uint64_t)r->size * COST_FACTOR + COST_SPARE;
+    return most > UINT32_MAX ? UINT32_MAX : (uint32_t)most;
+}
+
+/* Puts it among what has arrived out of order, which it touches if it is the next. */
+static enum drop insert(struct tcp_receiver *r, struct arrival *a, bool next)
+{
     struct tcp_sack dup;
     enum reorder_outcome outcome =
-        reorder_insert(&r->reorder, seq, p, most > UINT32_MAX ? UINT32_MAX : (uint32_t)most, &dup);
-    tell_duplicate(r, dup.left, dup.right);
+        reorder_insert(&r->reorder, a->seq, a->p, next ? UINT32_MAX : cost_max(r), &dup);
+    if (seq32_eq(a->dup.left, a->dup.right)) /* RFC 2883 4.2: the first */
+        a->dup = dup;
+    assert((!next || outcome == REORDER_KEPT) && "what joins a range needs no place of its own");
     switch (outcome) {
     case REORDER_KEPT: return DROP_NONE;
     case REORDER_DUPLICATE: return DROP_TCP_DUPLICATE;
     case REORDER_FULL:
     case REORDER_MEMORY: break;
     }
-    assert(!next && "what touches a range needs no place of its own");
     return DROP_TCP_REORDER_LIMIT;
 }
 
-static void take_data(struct tcp_receiver *r, seq32_t seq, struct pkt *p, bool lean,
+static void take_data(struct tcp_receiver *r, struct arrival *a, bool lean,
                       struct receiver_result *result)
 {
-    bool next = seq32_eq(seq, r->nxt);
+    bool next = seq32_eq(a->seq, r->nxt);
     result->reordered = !next;
-    if (next && !reorder_reaches(&r->reorder, seq32_add(seq, p->total))) {
-        result->data = p;
+    if (next && !reorder_reaches(&r->reorder, seq32_add(a->seq, a->p->total))) {
+        result->data = a->p;
     } else if (!next && lean) {
-        pkt_free(p);
+        pkt_free(a->p);
         result->drop = DROP_TCP_REORDER_LIMIT;
     } else {
-        result->drop = insert(r, seq, p, next);
-        result->data = next ? reorder_take(&r->reorder, seq) : NULL;
+        result->drop = insert(r, a, next);
+        result->data = next ? reorder_take(&r->reorder, a->seq) : NULL;
     }
     if (!result->data)
         return;
@@ -203,34 +208,46 @@ static void reach_fin(struct tcp_receiver *r, struct receiver_result *result)
     result->end = true;
 }
 
+static void input_data(struct tcp_receiver *r, struct arrival *a, bool lean,
+                       struct receiver_result *result)
+{
+    learn_segment(r, a->p->total);
+    result->drop = cut(r, a);
+    if (result->drop)
+        pkt_free(a->p);
+    else
+        take_data(r, a, lean, result);
+    if (r->sack && !seq32_eq(a->dup.left, a->dup.right)) {
+        r->dsack = a->dup;
+        r->dsack_due = true;
+    }
+}
+
 void receiver_input(struct tcp_receiver *r, seq32_t seq, struct pkt *p, bool fin, bool lean,
                     tick_t now, struct receiver_result *result)
 {
-    assert((fin || (p && p->total > 0)) && "a bare ACK is not for here");
+    assert((fin || p) && "a bare ACK is not for here");
+    uint32_t len = p ? p->total : 0;
+    struct arrival a = {.seq = seq, .p = p, .dup = {.left = seq, .right = seq}};
+    bool gap = !reorder_empty(&r->reorder);
     *result = (struct receiver_result){0};
     r->lean = lean;
-    uint32_t len = p ? p->total : 0;
-    seq32_t nxt = r->nxt;
-    bool gap = !reorder_empty(&r->reorder);
     enum drop fin_drop = fin ? note_fin(r, seq32_add(seq, len)) : DROP_NONE;
     if (len > 0) {
-        learn_segment(r, len);
-        p = cut(r, &seq, p, &result->drop);
-        if (p)
-            take_data(r, seq, p, lean, result);
-        if (fin && !fin_drop)
-            result->drop = DROP_NONE;
+        input_data(r, &a, lean, result);
     } else {
         pkt_free(p);
         result->drop = fin_drop;
-        result->reordered = !fin_drop && !seq32_eq(seq, nxt);
+        result->reordered = !fin_drop && !seq32_eq(seq, r->nxt);
     }
+    if (fin && !fin_drop)
+        result->drop = DROP_NONE; /* the end is news, whatever came with it */
     reach_fin(r, result);
-    /* RFC 5681 4.2: out of order, or into a gap */
+    /* RFC 5681 4.2: at once what is out of order or fills a gap; and whatever was not all new, so
+     * that a sender who is wrong about us learns it. */
     if (gap || result->reordered)
         r->quick = QUICK_ACKS;
-    bool whole = len > 0 && result->bytes >= len;
-    acknowledge(r, gap || fin || !whole || r->dsack_due, now);
+    acknowledge(r, gap || fin || result->bytes < len, now);
     invariant(receiver_ok(r));
 }
 

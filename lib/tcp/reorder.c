@@ -29,6 +29,8 @@ void reorder_tidy(struct tcp_reorder *o)
 /* Forgets the ranges [from, to), whose chains are gone or elsewhere. */
 static void remove_ranges(struct tcp_reorder *o, unsigned from, unsigned to)
 {
+    if (from == to)
+        return;
     for (unsigned i = from; i < to; i++) {
         o->cost -= o->range[i].cost;
         o->bytes -= (uint32_t)seq32_diff(o->range[i].right, o->range[i].left);
@@ -275,8 +277,7 @@ struct pkt *reorder_take(struct tcp_reorder *o, seq32_t nxt)
         struct tcp_range *r = &o->range[i++];
         p = pkt_advance(r->head, (uint32_t)seq32_diff(nxt, r->left));
     }
-    if (i > 0)
-        remove_ranges(o, 0, i);
+    remove_ranges(o, 0, i);
     invariant(reorder_ok(o));
     return p;
 }
