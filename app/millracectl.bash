@@ -10,15 +10,26 @@ _millracectl() {
         mapfile -t COMPREPLY < <(compgen -f -- "$cur")
         return
         ;;
-    -w | --worker | -i | --iface | -n | --watch | -f | --file | -m | --max-size | -l | --snaplen)
+    -t | --state)
+        mapfile -t COMPREPLY < <(compgen -W "syn-sent syn-received established fin-wait-1 fin-wait-2 \
+            close-wait closing last-ack time-wait" -- "$cur")
+        return
+        ;;
+    -p | --protocol)
+        mapfile -t COMPREPLY < <(compgen -W tcp -- "$cur")
+        return
+        ;;
+    -w | --worker | -i | --iface | -n | --watch | -f | --file | -m | --max-size | -l | --snaplen | \
+        -L | --listener)
         COMPREPLY=()
         return
         ;;
     esac
     for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
         case $word in
-        -s | -c | -w | -i | -n | -f | -m | -l) skip=true ;;
-        --socket | --config | --worker | --iface | --watch | --file | --max-size | --snaplen)
+        -s | -c | -w | -i | -n | -f | -m | -l | -t | -L | -p) skip=true ;;
+        --socket | --config | --worker | --iface | --watch | --file | --max-size | --snaplen | --state | \
+            --listener | --protocol)
             skip=true
             ;;
         -*) ;;

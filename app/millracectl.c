@@ -47,6 +47,10 @@ enum exit_code {
     X(FILE, 'f', "file", "NAME", "name within capture.directory; default: from the time") \
     X(MAX_SIZE, 'm', "max-size", "SIZE", "end at this size: \"100 MiB\"")                 \
     X(SNAPLEN, 'l', "snaplen", "BYTES", "bytes kept of each packet")                      \
+    X(STATE, 't', "state", "STATE", "connections in this state only: established")        \
+    X(LISTENER, 'L', "listener", "NAME", "connections of this listener only")             \
+    X(PROTOCOL, 'p', "protocol", "NAME", "connections of this protocol only: tcp")        \
+    X(LONG, 'e', "long", NULL, "all that is known of each")                               \
     X(CONFIG, 'c', "config", "FILE", "configuration; default: " DEFAULT_CONFIG)
 
 enum option_id {
@@ -71,10 +75,13 @@ static const struct {
 #define ALWAYS  (BIT(HELP) | BIT(VERSION))
 #define ASKS    (BIT(SOCKET) | BIT(JSON))
 #define SHOWS   (ASKS | BIT(WATCH))
+#define OPERAND (1u << OPT_END) /* takes a word more */
+#define FILTERS (BIT(WORKER) | BIT(STATE) | BIT(LISTENER) | BIT(PROTOCOL))
 
 struct options {
     uint32_t given;
     const char *value[OPT_END];
+    const char *operand; /* behind the command's words; NULL: none */
     double watch;
     unsigned long worker;
     unsigned long snaplen;
@@ -84,7 +91,8 @@ struct options {
 struct command;
 typedef int run_function(const struct command *c, const struct options *o);
 
-static run_function run_show, run_metrics, run_capture, run_reload, run_flush, run_doctor;
+static run_function run_show, run_metrics, run_capture, run_reload, run_flush, run_reset,
+    run_doctor;
 
 static const struct command {
     const char *words;
@@ -109,6 +117,10 @@ static const struct command {
      show_addresses, "the appliance's own addresses"},
     {"show paths", SHOWS | BIT(WORKER), run_show, "/v1/paths", "paths", show_paths,
      "destinations with a path MTU"},
+    {"show conn", SHOWS | FILTERS | BIT(LONG) | OPERAND, run_show, "/v1/connections", "connections",
+     show_connections, "connections; with an ID, all of one"},
+    {"show listeners", SHOWS | BIT(WORKER), run_show, "/v1/listeners", NULL, show_listeners,
+     "ports that services answer on"},
     {"show memory", SHOWS, run_show, "/v1/memory", NULL, show_memory, "packet pools"},
     {"show capture", SHOWS, run_show, "/v1/capture", NULL, show_capture,
      "the capture that runs, or the last one"},
@@ -120,10 +132,12 @@ static const struct command {
     {"capture stop", ASKS, run_capture, "/v1/capture", "stop", show_capture, "end the capture"},
     {"flush neighbours", ASKS | BIT(WORKER), run_flush, "/v1/neighbours", NULL, NULL,
      "forget all neighbours; they are asked for again"},
+    {"reset conn", ASKS | OPERAND, run_reset, "/v1/connections", NULL, NULL,
+     "end the connection of an ID that 'show conn' shows"},
     {"reload", ASKS, run_reload, "/v1/reload", NULL, NULL,
      "read the configuration file again, as SIGHUP does"},
     {"metrics", BIT(SOCKET), run_metrics, "/metrics", NULL, NULL, "print OpenMetrics text"},
-    {"doctor", BIT(CONFIG) | BIT(JSON), run_doctor, NULL, NULL, NULL,
+    {"doctor", BIT(CONFIG) | BIT(JSON) | OPERAND, run_doctor, NULL, NULL, NULL,
      "before a start: is this machine fit for a configuration? exits with 1 if not"},
 };
 
@@ -244,11 +258,10 @@ static int call_json(const struct options *o, const char *method, const char *ta
     return code;
 }
 
-static void add_query(char target[TARGET_MAX], const char *name, const char *value)
+/* Behind what target holds, with what a URL does not let pass as it is escaped. */
+static void add_escaped(char target[TARGET_MAX], const char *value)
 {
     size_t n = strlen(target);
-    n += (size_t)snprintf(target + n, TARGET_MAX - n, "%c%s=", strchr(target, '?') ? '&' : '?',
-                          name);
     for (; *value && n + 4 < TARGET_MAX; value++) {
         bool plain = isalnum((unsigned char)*value) || strchr("-_.~", *value);
         n += (size_t)snprintf(target + n, TARGET_MAX - n, plain ? "%c" : "%%%02X",
@@ -256,16 +269,43 @@ static void add_query(char target[TARGET_MAX], const char *name, const char *val
     }
 }
 
+static void add_query(char target[TARGET_MAX], const char *name, const char *value)
+{
+    size_t n = strlen(target);
+    snprintf(target + n, TARGET_MAX - n, "%c%s=", strchr(target, '?') ? '&' : '?', name);
+    add_escaped(target, value);
+}
+
 static void first_target(const struct command *c, const struct options *o, char target[TARGET_MAX])
 {
-    snprintf(target, TARGET_MAX, "%s", c->path);
-    if (o->value[OPT_WORKER])
-        add_query(target, "worker", o->value[OPT_WORKER]);
-    if (o->value[OPT_IFACE])
-        add_query(target, "iface", o->value[OPT_IFACE]);
+    static const enum option_id filters[] = {OPT_WORKER, OPT_IFACE, OPT_STATE, OPT_LISTENER,
+                                             OPT_PROTOCOL};
+    snprintf(target, TARGET_MAX, "%s%s", c->path, o->operand ? "/" : "");
+    if (o->operand)
+        add_escaped(target, o->operand);
+    for (size_t i = 0; i < sizeof(filters) / sizeof(filters[0]); i++)
+        if (o->value[filters[i]])
+            add_query(target, option_table[filters[i]].name, o->value[filters[i]]);
     /* While watching, a reason that stands still is worth its line once it has counted. */
     if (c->show == show_drops && !(o->given & BIT(ALL)))
         add_query(target, "nonzero", "1");
+}
+
+/* The page that follows one, or the first where page is NULL. */
+static int fetch_page(const struct command *c, const struct options *o, const json_t *page,
+                      json_t **next)
+{
+    char target[TARGET_MAX];
+    first_target(c, o, target);
+    if (page)
+        add_query(target, c->show == show_connections ? "cursor" : "after",
+                  json_string_value(json_object_get(page, "next")));
+    return call_json(o, "GET", target, NULL, next);
+}
+
+static bool has_next(const json_t *page)
+{
+    return json_is_string(json_object_get(page, "next"));
 }
 
 /* The pages after the first, appended to its rows. */
@@ -273,12 +313,9 @@ static int fetch_rest(const struct command *c, const struct options *o, json_t *
 {
     json_t *rows = json_object_get(whole, c->list);
     int code = DONE;
-    while (code == DONE && json_is_string(json_object_get(whole, "next"))) {
-        char target[TARGET_MAX];
+    while (code == DONE && has_next(whole)) {
         json_t *page;
-        first_target(c, o, target);
-        add_query(target, "after", json_string_value(json_object_get(whole, "next")));
-        code = call_json(o, "GET", target, NULL, &page);
+        code = fetch_page(c, o, whole, &page);
         json_array_extend(rows, json_object_get(page, c->list));
         json_t *next = json_object_get(page, "next");
         json_object_set(whole, "next", next ? next : json_null());
@@ -289,10 +326,8 @@ static int fetch_rest(const struct command *c, const struct options *o, json_t *
 
 static int fetch(const struct command *c, const struct options *o, json_t **reply)
 {
-    char target[TARGET_MAX];
-    first_target(c, o, target);
-    int code = call_json(o, "GET", target, NULL, reply);
-    if (code == DONE && c->list)
+    int code = fetch_page(c, o, NULL, reply);
+    if (code == DONE && c->list && !o->operand)
         code = fetch_rest(c, o, *reply);
     return code;
 }
@@ -320,8 +355,41 @@ static int terminal_columns(void)
     return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
 }
 
+/* There may be more connections than anybody wants to wait for, or to hold. */
+static bool by_pages(const struct command *c, const struct options *o)
+{
+    return c->show == show_connections && !o->operand && !(o->given & BIT(JSON));
+}
+
+/* Each page as soon as it is there. */
+static int show_pages(const struct command *c, const struct options *o)
+{
+    json_t *page = NULL;
+    bool any = false;
+    bool more = true;
+    int code = DONE;
+    while (more) {
+        json_t *next;
+        code = fetch_page(c, o, page, &next);
+        json_decref(page);
+        page = next;
+        more = code == DONE && has_next(page);
+        bool rows = json_array_size(json_object_get(page, c->list)) > 0;
+        if (page && (rows || (!any && !more)))
+            c->show(&(struct show){.now = page,
+                                   .out = stdout,
+                                   .columns = terminal_columns(),
+                                   .detail = o->given & BIT(LONG)});
+        any |= rows;
+    }
+    json_decref(page);
+    return code;
+}
+
 static int show_once(const struct command *c, const struct options *o)
 {
+    if (by_pages(c, o))
+        return show_pages(c, o);
     json_t *reply;
     int code = fetch(c, o, &reply);
     if (reply && o->given & BIT(JSON))
@@ -330,6 +398,24 @@ static int show_once(const struct command *c, const struct options *o)
         c->show(&(struct show){.now = reply, .out = stdout, .columns = terminal_columns()});
     json_decref(reply);
     return code;
+}
+
+static void clear_screen(void)
+{
+    fputs(isatty(STDOUT_FILENO) ? "\033[H\033[2J" : "", stdout);
+}
+
+static int watch_pages(const struct command *c, const struct options *o)
+{
+    for (;;) {
+        clear_screen();
+        int code = show_pages(c, o);
+        if (code != DONE)
+            return code;
+        puts("");
+        fflush(stdout);
+        usleep((useconds_t)(o->watch * 1e6));
+    }
 }
 
 /* As text, each time on a cleared screen; as JSON, a line each time. */
@@ -348,8 +434,8 @@ static int watch(const struct command *c, const struct options *o)
         if (o->given & BIT(JSON)) {
             print_json(now, JSON_COMPACT);
         } else {
-            fputs(isatty(STDOUT_FILENO) ? "\033[H\033[2J" : "", stdout);
-            c->show(&(struct show){now, before, at - then, stdout, terminal_columns()});
+            clear_screen();
+            c->show(&(struct show){now, before, at - then, stdout, terminal_columns(), false});
             puts("");
         }
         fflush(stdout);
@@ -362,7 +448,11 @@ static int watch(const struct command *c, const struct options *o)
 
 static int run_show(const struct command *c, const struct options *o)
 {
-    return o->given & BIT(WATCH) ? watch(c, o) : show_once(c, o);
+    if (o->operand && o->given & FILTERS)
+        return usage("an ID or a filter, not both");
+    if (!(o->given & BIT(WATCH)))
+        return show_once(c, o);
+    return by_pages(c, o) ? watch_pages(c, o) : watch(c, o);
 }
 
 /* ---- the others ---- */
@@ -426,6 +516,22 @@ static int run_flush(const struct command *c, const struct options *o)
     else if (reply)
         printf("%lld entries forgotten\n",
                (long long)json_integer_value(json_object_get(reply, "flushed")));
+    json_decref(reply);
+    return code;
+}
+
+static int run_reset(const struct command *c, const struct options *o)
+{
+    char target[TARGET_MAX];
+    json_t *reply;
+    if (!o->operand)
+        return usage("reset conn takes the ID of one; 'millracectl show conn' shows it");
+    first_target(c, o, target);
+    int code = call_json(o, "DELETE", target, NULL, &reply);
+    if (reply && o->given & BIT(JSON))
+        print_json(reply, JSON_INDENT(2));
+    else if (reply)
+        printf("%s is reset\n", json_string_value(json_object_get(reply, "reset")));
     json_decref(reply);
     return code;
 }
@@ -498,7 +604,9 @@ static int run_doctor(const struct command *c, const struct options *o)
 {
     (void)c;
     struct doctor d = {.root = ""};
-    const char *file = o->value[OPT_CONFIG];
+    const char *file = o->operand ? o->operand : o->value[OPT_CONFIG];
+    if (o->operand && o->given & BIT(CONFIG))
+        return usage("doctor looks at one file");
     examine(&d, file ? file : DEFAULT_CONFIG, file != NULL);
     int code = doctor_worst(&d) == DOCTOR_FAIL ? REFUSED : DONE;
     doctor_print(&d, o->given & BIT(JSON), stdout);
@@ -623,14 +731,16 @@ static int run(const char *words, struct options *o)
     return code == DONE ? c->run(c, o) : code;
 }
 
-/* `doctor FILE` is `doctor --config FILE`. */
-static int take_file(int n, char **word, struct options *o)
+/* Returns how many words are the command's. */
+static int take_operand(int n, char **word, struct options *o)
 {
-    if (n != 2 || strcmp(word[0], "doctor") != 0 || o->given & BIT(CONFIG))
+    char words[128];
+    join_words(n - 1, word, words, sizeof(words));
+    const struct command *c = find_command(words);
+    if (!c || !(c->options & OPERAND))
         return n;
-    o->given |= BIT(CONFIG);
-    o->value[OPT_CONFIG] = word[1];
-    return 1;
+    o->operand = word[n - 1];
+    return n - 1;
 }
 
 int main(int argc, char **argv)
@@ -641,7 +751,7 @@ int main(int argc, char **argv)
     if (code != DONE)
         return code;
     char **word = argv + optind;
-    join_words(take_file(argc - optind, word, &o), word, words, sizeof(words));
+    join_words(take_operand(argc - optind, word, &o), word, words, sizeof(words));
     if (o.given & BIT(VERSION)) {
         printf("millracectl %s\n", MILLRACE_VERSION);
     } else if (o.given & BIT(HELP)) {

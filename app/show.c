@@ -2,7 +2,7 @@
 #include "app/show.h"
 
 #include <ctype.h>
-#include <stdbool.h>
+#include <stdarg.h>
 #include <string.h>
 #include <strings.h>
 
@@ -210,6 +210,208 @@ void show_paths(const struct show *s)
     finish(s, t, "no path has been found narrower than its device");
 }
 
+/* ---- connections and listeners ---- */
+
+#define END_TEXT 64
+
+/* "10.0.0.1:7", "[fd00::1]:7", "any:7" */
+static const char *end_text(char text[static END_TEXT], const json_t *row, const char *address,
+                            const char *port)
+{
+    const char *a = text_of(row, address);
+    double number = number_of(row, port);
+    if (strcmp(a, "::") == 0)
+        snprintf(text, END_TEXT, "any:%.0f", number);
+    else if (strchr(a, ':'))
+        snprintf(text, END_TEXT, "[%s]:%.0f", a, number);
+    else
+        snprintf(text, END_TEXT, "%s:%.0f", a, number);
+    return text;
+}
+
+/* "350us", "40.2ms", "12s"; "-" where it was never measured. */
+static const char *time_text(char cell[static TABLE_CELL], const json_t *row, const char *key)
+{
+    const json_t *value = json_object_get(row, key);
+    double s = json_number_value(value);
+    if (!json_is_number(value))
+        snprintf(cell, TABLE_CELL, "-");
+    else if (s < 0.001)
+        snprintf(cell, TABLE_CELL, "%.0fus", s * 1e6);
+    else if (s < 1)
+        snprintf(cell, TABLE_CELL, "%.3gms", s * 1e3);
+    else
+        table_seconds(cell, s);
+    return cell;
+}
+
+/* Words of an entry, in lines that fit. */
+struct words {
+    FILE *out;
+    int room, used;
+};
+
+static void word(struct words *w, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static void word(struct words *w, const char *format, ...)
+{
+    char text[128];
+    va_list args;
+    va_start(args, format);
+    int n = vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    if (w->room && w->used && w->used + 1 + n > w->room)
+        w->used = 0;
+    fprintf(w->out, w->used ? " %s" : "\n    %s", text);
+    w->used = (w->used ? w->used + 1 : 4) + n;
+}
+
+static void flag_word(struct words *w, const json_t *row, const char *key, const char *text)
+{
+    if (is_true(row, key))
+        word(w, "%s", text);
+}
+
+static void time_word(struct words *w, const json_t *row, const char *key, const char *text)
+{
+    char cell[TABLE_CELL];
+    if (json_is_number(json_object_get(row, key)))
+        word(w, "%s:%s", text, time_text(cell, row, key));
+}
+
+/* A figure that is mostly 0 is worth its place only when it is not. */
+static void number_word(struct words *w, const json_t *row, const char *key, const char *text)
+{
+    if (number_of(row, key) > 0)
+        word(w, "%s:%.0f", text, number_of(row, key));
+}
+
+static void sender_words(struct words *w, const json_t *row)
+{
+    char cell[2][TABLE_CELL];
+    word(w, "%s", text_of(row, "congestion"));
+    word(w, "%s", text_of(row, "recovery"));
+    time_word(w, row, "rto_seconds", "rto");
+    number_word(w, row, "backoff", "backoff");
+    if (json_is_number(json_object_get(row, "srtt_seconds")))
+        word(w, "rtt:%s/%s", time_text(cell[0], row, "srtt_seconds"),
+             time_text(cell[1], row, "rttvar_seconds"));
+    time_word(w, row, "min_rtt_seconds", "minrtt");
+    number_word(w, row, "mss_bytes", "mss");
+    number_word(w, row, "mss_peer_bytes", "peer-mss");
+    number_word(w, row, "path_mtu_bytes", "pmtu");
+    number_word(w, row, "cwnd_bytes", "cwnd");
+    number_word(w, row, "ssthresh_bytes", "ssthresh");
+    if (number_of(row, "pacing_bytes_per_second") > 0)
+        word(w, "pacing:%s/s", table_bytes(cell[0], number_of(row, "pacing_bytes_per_second")));
+}
+
+static void queue_words(struct words *w, const json_t *row)
+{
+    word(w, "snd-wnd:%.0f", number_of(row, "send_window_bytes"));
+    word(w, "rcv-wnd:%.0f", number_of(row, "receive_window_bytes"));
+    number_word(w, row, "in_flight_bytes", "in-flight");
+    number_word(w, row, "unsent_bytes", "unsent");
+    number_word(w, row, "lost_bytes", "lost");
+    number_word(w, row, "sacked_bytes", "sacked");
+    number_word(w, row, "unread_bytes", "unread");
+    number_word(w, row, "reordered_bytes", "reordered");
+    number_word(w, row, "tx_bytes", "bytes-sent");
+    number_word(w, row, "retransmit_bytes", "bytes-retrans");
+    number_word(w, row, "rx_bytes", "bytes-received");
+    number_word(w, row, "tx_segments", "segs-out");
+    number_word(w, row, "rx_segments", "segs-in");
+    number_word(w, row, "memory_bytes", "mem");
+}
+
+/* In the manner of `ss -ti`. */
+static void print_connection(const struct show *s, const json_t *row)
+{
+    char local[END_TEXT];
+    char remote[END_TEXT];
+    struct words w = {.out = s->out, .room = s->columns};
+    fprintf(s->out, "%s %s %s %s %s", text_of(row, "id"), text_of(row, "state"),
+            text_of(row, "service"), end_text(local, row, "local_address", "local_port"),
+            end_text(remote, row, "remote_address", "remote_port"));
+    word(&w, "listener:%s", text_of(row, "listener"));
+    word(&w, "worker:%.0f", number_of(row, "worker"));
+    time_word(&w, row, "age_seconds", "age");
+    time_word(&w, row, "idle_seconds", "idle");
+    time_word(&w, row, "timer_seconds", "timer");
+    if (json_is_string(json_object_get(row, "congestion"))) { /* not in TIME-WAIT */
+        flag_word(&w, row, "passive", "passive");
+        flag_word(&w, row, "from_cookie", "cookie");
+        flag_word(&w, row, "timestamps", "ts");
+        flag_word(&w, row, "sack", "sack");
+        flag_word(&w, row, "ecn", "ecn");
+        if (is_true(row, "window_scaling"))
+            word(&w, "wscale:%.0f,%.0f", number_of(row, "send_scale"),
+                 number_of(row, "receive_scale"));
+        sender_words(&w, row);
+        queue_words(&w, row);
+    }
+    fputc('\n', s->out);
+}
+
+static void print_connections(const struct show *s, const json_t *rows)
+{
+    struct table *t = table_new("ID STATE SERVICE >UNREAD >UNACKED >RTT LOCAL REMOTE");
+    char cell[TABLE_CELL];
+    char end[END_TEXT];
+    size_t i;
+    json_t *row;
+    json_array_foreach(rows, i, row)
+    {
+        table_cell(t, "%s", text_of(row, "id"));
+        table_cell(t, "%s", text_of(row, "state"));
+        table_cell(t, "%s", text_of(row, "service"));
+        bytes_cell(t, number_of(row, "unread_bytes"));
+        bytes_cell(t, number_of(row, "in_flight_bytes") + number_of(row, "unsent_bytes"));
+        table_cell(t, "%s", time_text(cell, row, "srtt_seconds"));
+        table_cell(t, "%s", end_text(end, row, "local_address", "local_port"));
+        table_cell(t, "%s", end_text(end, row, "remote_address", "remote_port"));
+    }
+    finish(s, t, "no connections");
+}
+
+void show_connections(const struct show *s)
+{
+    const json_t *one = json_object_get(s->now, "connection");
+    const json_t *rows = json_object_get(s->now, "connections");
+    size_t i;
+    json_t *row;
+    if (one)
+        print_connection(s, one);
+    else if (s->detail && json_array_size(rows) > 0)
+        json_array_foreach(rows, i, row) print_connection(s, row);
+    else
+        print_connections(s, rows);
+}
+
+void show_listeners(const struct show *s)
+{
+    struct table *t = table_new(
+        s->before ? "NAME PROTOCOL LOCAL SERVICE >OPEN >HALF >ACCEPTED/s >COOKIES/s >REFUSED/s"
+                  : "NAME PROTOCOL LOCAL SERVICE >OPEN >HALF >ACCEPTED >COOKIES >REFUSED");
+    char end[END_TEXT];
+    size_t i;
+    json_t *row;
+    json_array_foreach(json_object_get(s->now, "listeners"), i, row)
+    {
+        const json_t *before = earlier(s, "listeners", "name", row);
+        table_cell(t, "%s", text_of(row, "name"));
+        table_cell(t, "%s", text_of(row, "protocol"));
+        table_cell(t, "%s", end_text(end, row, "address", "port"));
+        table_cell(t, "%s", text_of(row, "service"));
+        count_cell(t, number_of(row, "connections"));
+        count_cell(t, number_of(row, "half_open"));
+        count_cell(t, growth(s, row, before, "accepted"));
+        count_cell(t, growth(s, row, before, "cookies"));
+        count_cell(t, growth(s, row, before, "refused"));
+    }
+    finish(s, t, "no listeners are configured");
+}
+
 /* ---- drops ---- */
 
 void show_drops(const struct show *s)
@@ -258,6 +460,7 @@ void show_health(const struct show *s)
 void show_memory(const struct show *s)
 {
     struct table *t = table_new("POOL >NODE >BUFFERS >IN-USE >USED >SIZE");
+    char bound[TABLE_CELL];
     size_t i;
     json_t *row;
     fprintf(s->out, "%s\n", text_of(s->now, "mode"));
@@ -273,6 +476,9 @@ void show_memory(const struct show *s)
         bytes_cell(t, number_of(row, "bytes"));
     }
     finish(s, t, "no pools");
+    if (number_of(s->now, "tcp_bytes_per_worker") > 0)
+        fprintf(s->out, "of which TCP may hold %s in each worker\n",
+                table_bytes(bound, number_of(s->now, "tcp_bytes_per_worker")));
 }
 
 void show_capture(const struct show *s)

@@ -86,9 +86,9 @@ static void expect(const char *part)
 
 START_TEST(everything_can_be_shown)
 {
-    static const char *const shows[] = {"health",     "workers",   "ports",  "drops",
-                                        "neighbours", "addresses", "paths",  "memory",
-                                        "capture",    "config",    "version"};
+    static const char *const shows[] = {"health",    "workers", "ports",    "drops",   "neighbours",
+                                        "addresses", "paths",   "memory",   "capture", "config",
+                                        "version",   "conn",    "listeners"};
     for (size_t i = 0; i < sizeof(shows) / sizeof(shows[0]); i++) {
         ctl(0, "show %s", shows[i]);
         ck_assert_uint_gt(strlen(out), 0);
@@ -99,6 +99,46 @@ START_TEST(everything_can_be_shown)
         ctl(0, "show %s --help", shows[i]);
         expect(shows[i]);
     }
+}
+END_TEST
+
+START_TEST(connections_are_shown_by_pages)
+{
+    for (unsigned i = 0; i < FAKE_ROWS; i++)
+        fake_connection(&rt, i & 1, "10.0.0.2", (uint16_t)(i + 1))->state =
+            i ? "established" : "close-wait";
+    ctl(0, "show conn | grep -c established");
+    ck_assert_int_eq(atoi(out), FAKE_ROWS - 1);
+    ctl(0, "show conn --json | grep -c cwnd_bytes");
+    ck_assert_int_eq(atoi(out), FAKE_ROWS);
+    ctl(0, "show conn --long --worker 1 | grep -c cwnd:14480");
+    ck_assert_int_eq(atoi(out), FAKE_ROWS / 2);
+    ctl(0, "show conn --state close-wait --listener echo --protocol tcp");
+    expect("10.0.0.2:1\n");
+    ck_assert_ptr_null(strstr(out, "established"));
+    ctl(0, "show conn --state closing");
+    ck_assert_str_eq(out, "no connections\n");
+    ctl(0, "show conn --listener main --watch 0.1 | head -n 3");
+    ck_assert_str_eq(out, "no connections\n\nno connections\n");
+    ctl(1, "show conn --state opened");
+    expect("millracectl: state: unknown value 'opened' (one of syn-sent, ");
+}
+END_TEST
+
+START_TEST(one_connection_is_shown_and_reset)
+{
+    fake_connection(&rt, 1, "10.0.0.2", 40000);
+    ctl(0, "show conn 1-100");
+    expect("1-100 established echo 10.0.0.1:7 10.0.0.2:40000\n");
+    expect(" ts sack wscale:7,8 cubic open rto:240ms rtt:40ms/5ms minrtt:39ms mss:1448");
+    ctl(0, "show conn 1-100 --json");
+    expect("\"connection\": {");
+    ctl(0, "reset conn 1-100");
+    ck_assert_str_eq(out, "1-100 is reset\n");
+    ctl(1, "reset conn 1-100");
+    expect("millracectl: no connection '1-100' (any more)");
+    ctl(1, "show conn '../memory?a=%%'");
+    expect("no connection '../memory?a=%'");
 }
 END_TEST
 
@@ -231,6 +271,13 @@ START_TEST(usage_is_checked_before_anything_is_asked)
         "--nonsense show ports",
         "doctor --worker 1",
         "show health --help extra",
+        "show conn 0-1 more",
+        "show conn 0-1 --state established",
+        "show ports --long",
+        "reset",
+        "reset conn",
+        "reset conn 0-1 --worker 1",
+        "reset conn 0-1 0-2",
     };
     ctl(0, "--help");
     expect("flush neighbours");
@@ -327,20 +374,23 @@ END_TEST
 
 START_TEST(the_shell_completes)
 {
-    completes("millracectl \"\"", "capture doctor flush metrics reload show\n");
+    completes("millracectl \"\"", "capture doctor flush metrics reload reset show\n");
     completes("millracectl show p", "paths ports\n");
     completes("millracectl -s /x capture \"\"", "start stop\n");
     completes("millracectl doctor --c", "--config\n");
+    completes("millracectl show conn --state fin", "fin-wait-1 fin-wait-2\n");
+    completes("millracectl show conn --lo", "--long\n");
+    completes("millracectl reset \"\"", "conn\n");
     completes("millracectl reload \"\"", "\n");
     completes("millracectl show workers -w \"\"", "\n");
 }
 END_TEST
 
-UNIT_MAIN("millracectl", setup, teardown, everything_can_be_shown,
-          an_appliance_that_is_not_well_exits_with_1, all_pages_of_a_list_are_shown,
-          drops_are_those_that_happened, a_watch_goes_on_until_its_reader_is_gone,
-          a_capture_is_started_and_stopped, a_refused_reload_prints_the_faults,
-          neighbours_are_forgotten, metrics_are_passed_on, refusals_are_sentences,
-          usage_is_checked_before_anything_is_asked, nobody_there_exits_with_3,
-          the_doctor_needs_no_appliance, the_doctor_sees_an_appliance_that_runs,
-          the_shell_completes)
+UNIT_MAIN("millracectl", setup, teardown, everything_can_be_shown, connections_are_shown_by_pages,
+          one_connection_is_shown_and_reset, an_appliance_that_is_not_well_exits_with_1,
+          all_pages_of_a_list_are_shown, drops_are_those_that_happened,
+          a_watch_goes_on_until_its_reader_is_gone, a_capture_is_started_and_stopped,
+          a_refused_reload_prints_the_faults, neighbours_are_forgotten, metrics_are_passed_on,
+          refusals_are_sentences, usage_is_checked_before_anything_is_asked,
+          nobody_there_exits_with_3, the_doctor_needs_no_appliance,
+          the_doctor_sees_an_appliance_that_runs, the_shell_completes)

@@ -5,6 +5,17 @@
 
 #include "support/unit.h"
 
+#define CONNECTION                                                                                \
+    "{\"id\":\"0-100\",\"worker\":0,\"protocol\":\"tcp\",\"state\":\"established\","              \
+    "\"service\":\"echo\",\"listener\":\"main\",\"local_address\":\"10.0.0.1\",\"local_port\":7," \
+    "\"remote_address\":\"fd00::2\",\"remote_port\":40000,\"congestion\":\"cubic\",\"recovery\":" \
+    "\"open\",\"timestamps\":true,\"sack\":true,\"ecn\":false,\"window_scaling\":true,"           \
+    "\"send_scale\":7,\"receive_scale\":8,\"age_seconds\":90,\"srtt_seconds\":0.00035,"           \
+    "\"rttvar_seconds\":0.0402,\"rto_seconds\":0.2,\"timer_seconds\":null,\"cwnd_bytes\":14480,"  \
+    "\"ssthresh_bytes\":null,\"mss_bytes\":1448,\"in_flight_bytes\":2048,\"unsent_bytes\":1024,"  \
+    "\"lost_bytes\":0,\"unread_bytes\":64,\"tx_bytes\":3000000000,\"pacing_bytes_per_second\":"   \
+    "1048576}"
+
 static char *text;
 static size_t len;
 
@@ -23,7 +34,7 @@ static const char *later(show_function *show, const char *before, double seconds
     ck_assert_msg(new && (old || !before), "%s", at.text);
     free(text);
     FILE *out = open_memstream(&text, &len);
-    show(&(struct show){new, old, seconds, out, 80});
+    show(&(struct show){new, old, seconds, out, 80, false});
     fclose(out);
     json_decref(old);
     json_decref(new);
@@ -155,6 +166,51 @@ START_TEST(addresses_and_paths)
 }
 END_TEST
 
+START_TEST(connections_are_a_table)
+{
+    expect_narrow(shown(show_connections, "{\"connections\":[" CONNECTION "],\"next\":null}"));
+    ck_assert_str_eq(
+        text, "ID     STATE        SERVICE  UNREAD  UNACKED    RTT  LOCAL       REMOTE\n"
+              "0-100  established  echo       64 B  3.0 KiB  350us  10.0.0.1:7  [fd00::2]:40000\n");
+    ck_assert_str_eq(shown(show_connections, "{\"connections\":[]}"), "no connections\n");
+    shown(show_connections, "{\"connections\":[{\"id\":\"0-1\",\"state\":\"time-wait\","
+                            "\"srtt_seconds\":null,\"service\":null}]}");
+    ck_assert_ptr_nonnull(strstr(text, "0-1  time-wait  -"));
+}
+END_TEST
+
+START_TEST(one_connection_is_shown_as_ss_does)
+{
+    expect_narrow(shown(show_connections, "{\"connection\":" CONNECTION "}"));
+    ck_assert_str_eq(
+        text, "0-100 established echo 10.0.0.1:7 [fd00::2]:40000\n"
+              "    listener:main worker:0 age:1m30s ts sack wscale:7,8 cubic open rto:200ms\n"
+              "    rtt:350us/40.2ms mss:1448 cwnd:14480 pacing:1.0 MiB/s snd-wnd:0 rcv-wnd:0\n"
+              "    in-flight:2048 unsent:1024 unread:64 bytes-sent:3000000000\n");
+    shown(show_connections, "{\"connection\":{\"id\":\"0-1\",\"worker\":0,\"state\":\"time-wait\","
+                            "\"timer_seconds\":30,\"congestion\":null}}");
+    ck_assert_ptr_nonnull(strstr(text, "listener:- worker:0 timer:30s\n"));
+}
+END_TEST
+
+#define LISTENER(accepted)                                                                   \
+    "{\"listeners\":[{\"name\":\"main\",\"protocol\":\"tcp\",\"address\":\"::\",\"port\":7," \
+    "\"service\":\"echo\",\"connections\":6,\"half_open\":2,\"backlog_per_worker\":1024,"    \
+    "\"accepted\":" accepted ",\"cookies\":8,\"refused\":0}]}"
+
+START_TEST(listeners_show_what_came_of_them)
+{
+    expect_narrow(shown(show_listeners, LISTENER("12345")));
+    ck_assert_str_eq(text,
+                     "NAME  PROTOCOL  LOCAL  SERVICE  OPEN  HALF  ACCEPTED  COOKIES  REFUSED\n"
+                     "main  tcp       any:7  echo        6     2     12.3k        8        0\n");
+    later(show_listeners, LISTENER("100"), 2, LISTENER("200"));
+    ck_assert_ptr_nonnull(strstr(text, "ACCEPTED/s"));
+    ck_assert_ptr_nonnull(strstr(text, "    50 "));
+    ck_assert_str_eq(shown(show_listeners, "{\"listeners\":[]}"), "no listeners are configured\n");
+}
+END_TEST
+
 START_TEST(health_begins_with_the_verdict)
 {
     shown(show_health, "{\"status\":\"failing\",\"uptime_seconds\":90,\"memory\":\"no hugepages\","
@@ -211,7 +267,9 @@ START_TEST(memory_and_version)
 {
     expect_narrow(shown(show_memory,
                         "{\"mode\":\"hugepages\",\"pools\":[{\"name\":\"p\",\"numa\":0,"
-                        "\"size\":1000,\"in_use\":255,\"bytes\":2432000}]}"));
+                        "\"size\":1000,\"in_use\":255,\"bytes\":2432000}],"
+                        "\"tcp_bytes_per_worker\":1048576}"));
+    ck_assert_ptr_nonnull(strstr(text, "\nof which TCP may hold 1.0 MiB in each worker\n"));
     ck_assert_ptr_nonnull(strstr(text, "26%"));
     ck_assert_ptr_nonnull(strstr(text, "2.3 MiB"));
     ck_assert_str_eq(shown(show_version, "{\"name\":\"millrace\",\"version\":\"1\"}"),
@@ -222,5 +280,6 @@ END_TEST
 UNIT_MAIN("show", NULL, teardown, workers_fit_a_line, rates_are_by_the_second,
           a_worker_without_counters_is_shown, ports_show_link_and_loss,
           neighbours_show_age_and_gateways, the_longest_addresses_fit_too, drops_say_what_they_mean,
-          addresses_and_paths, health_begins_with_the_verdict, capture_says_how_far_it_is,
-          the_configuration_is_yaml, memory_and_version)
+          addresses_and_paths, connections_are_a_table, one_connection_is_shown_as_ss_does,
+          listeners_show_what_came_of_them, health_begins_with_the_verdict,
+          capture_says_how_far_it_is, the_configuration_is_yaml, memory_and_version)
