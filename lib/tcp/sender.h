@@ -8,15 +8,17 @@
  * packets, so that it is tested without either; conn.h owns one and does what it says.
  *
  *   RFC 6298  RTO with Karn's rule and backoff      RFC 8985  RACK-TLP
- *   RFC 6675  SACK-based recovery, limited transmit RFC 6937  proportional rate reduction
- *   RFC 6582  NewReno, where there is no SACK       RFC 5682  F-RTO
+ *   RFC 6675  SACK-based recovery                   RFC 9937  proportional rate reduction
+ *   RFC 6582, 3042  NewReno and limited transmit,   RFC 5682  F-RTO
+ *             where there is no SACK
  *   RFC 3168  one reduction a window for ECN        RFC 2883, 3522  undoing what D-SACK or
  *   RFC 5681 4.1  restart after idle                          timestamps prove needless
  *
  * How it is used, by one thread:
  *
  *   to send    while ((n = sender_room(s)) > 0): if sender_resend names a segment, send that and
- *              say sender_resent; else send new data and say sender_sent.
+ *              say sender_resent; else send new data, as far as it fits in n or nothing is in
+ *              flight, and say sender_sent.
  *   to receive sender_ack, with what conn.c has validated: una <= ack <= nxt.
  *   timers     sender_deadline and sender_expire, which says what to do.
  */
@@ -50,59 +52,90 @@ enum sender_state {
 
 const char *sender_state_name(enum sender_state s);
 
+/* F-RTO (RFC 5682): where it stands. */
+enum sender_frto {
+    SENDER_FRTO_OFF,
+    SENDER_FRTO_RESENT, /* only the first segment has been sent again: step 2 */
+    SENDER_FRTO_NEW,    /* up to two new segments may go, then the next ACK tells: step 3 */
+};
+
+enum sender_timer {
+    SENDER_TIMER_NONE,
+    SENDER_TIMER_RTO,
+    SENDER_TIMER_TLP,
+    SENDER_TIMER_REORDER, /* RACK's */
+    SENDER_TIMER_FRTO,    /* there was nothing new to send */
+};
+
 struct tcp_sender {
-    seq32_t una; /* lowest not acknowledged */
-    seq32_t nxt; /* one past the highest sent */
+    seq32_t una;  /* lowest not acknowledged */
+    seq32_t nxt;  /* one past the highest sent */
     uint32_t mss; /* payload bytes of a full segment, as sent now */
     bool sack;    /* the other side sends SACK */
     bool timestamps;
+    uint16_t initial_window; /* segments; until the handshake is over */
     enum sender_state state;
+    enum tcp_congestion congestion;
     struct inflight inflight;
     struct tcp_rtt rtt;
     struct tcp_cc cc;
     struct counters *counters;
 
-    /* Recovery (RFC 6675 5): over when una reaches this. */
+    /* Recovery (RFC 6675 5): over when una reaches this. Without SACK none begins again before una
+     * is past it (RFC 6582 3.2). */
     seq32_t recovery_end;
-    uint32_t dup_acks; /* without SACK: duplicates counted (RFC 5681 3.2) */
-    /* PRR (RFC 6937 3.1), valid in CWR and RECOVERY. */
+    uint32_t dup_acks; /* without SACK: segments that duplicates say have left the network */
+    bool resend_due;   /* the first retransmission of RECOVERY or LOSS goes in any case */
+    /* The last send found the window in use, and una has not passed full_until since. */
+    bool full;
+    seq32_t full_until;
+    /* PRR (RFC 9937 6.2), valid in CWR and RECOVERY; bytes. */
     uint32_t prr_delivered;
     uint32_t prr_out;
     uint32_t prr_flight; /* RecoverFS */
-    /* RACK (RFC 8985 5.2). */
-    tick_t rack_sent; /* transmission time of the most recently delivered segment; 0: none */
+
+    /* RACK (RFC 8985 5.2): of the most recently sent of what has been delivered. */
+    tick_t rack_sent;
+    tick_t rack_rtt;   /* 0: nothing yet */
+    tick_t reorder_at; /* when the next segment's time to be late is over; TICK_NEVER: none */
     seq32_t rack_end;
-    tick_t rack_rtt;
-    uint8_t reo_steps;    /* reo_wnd_mult */
-    uint8_t reo_persist;  /* recoveries until it falls back to 1 */
-    bool reordering_seen;
-    seq32_t rack_dsack_round; /* with reo_steps > 1 */
+    seq32_t rack_dsack_round; /* while rack_round */
     seq32_t fack;             /* highest acknowledged, cumulatively or selectively */
+    uint8_t reo_steps;        /* reo_wnd_mult */
+    uint8_t reo_persist;      /* recoveries until it falls back to 1 */
+    bool reordering_seen;
+    bool rack_round;
     /* TLP (RFC 8985 7.2). */
-    seq32_t tlp_end;
     bool tlp_out;    /* a probe awaits its answer */
     bool tlp_resent; /* and it was a retransmission */
-    /* F-RTO (RFC 5682 2.1): 0 off, then the step. */
-    uint8_t frto;
+    seq32_t tlp_end;
+
     /* Undo: what was before the last reduction, valid while undo_ok. */
     bool undo_ok;
+    bool eifel;   /* the first ACK of eifel_end has still to come, and tells (RFC 3522) */
+    uint8_t frto; /* enum sender_frto */
     seq32_t undo_una;
     uint32_t undo_cwnd;
     uint32_t undo_ssthresh;
-    uint32_t undo_resent; /* retransmissions of that episode not yet proven needless */
-    tick_t resent_at;     /* of the first retransmission of the episode (RFC 3522) */
+    uint32_t undo_resent; /* bytes sent again in that episode and not yet proven needless */
+    seq32_t eifel_end;
+    tick_t resent_at; /* of the first retransmission of the episode, while eifel */
+
     /* ECN (RFC 3168 6.1.2): no further reduction before una reaches this. */
     seq32_t ecn_end;
     bool ecn_wait;
     bool cwr_due; /* the next new data carries CWR; conn.c clears it */
 
-    tick_t timer; /* the one that runs; TICK_NEVER: none */
-    uint8_t timer_kind;
-    uint8_t backoff;     /* retransmission timeouts in a row, saturating */
-    tick_t last_sent;    /* of anything */
-    tick_t stalled_since; /* the oldest unacknowledged data was first sent or una last moved; with
-                             inflight not empty */
-    uint64_t delivered;   /* bytes, ever */
+    uint8_t timer_kind;    /* enum sender_timer */
+    uint8_t backoff;       /* retransmission timeouts since the last RTT sample, saturating */
+    seq32_t timed_out_una; /* una at the last one */
+    tick_t timer;          /* the one that runs; TICK_NEVER: none */
+    tick_t rto_from;       /* the retransmission timer runs from here */
+    tick_t frto_at;        /* in SENDER_FRTO_NEW: when waiting for new data ends */
+    tick_t last_sent;      /* of anything; 0: nothing yet */
+    tick_t stalled_since;  /* the oldest unacknowledged data was first sent or una last moved; with
+                              inflight not empty */
+    uint64_t delivered;    /* bytes, ever */
     uint64_t retransmitted;
 };
 
@@ -137,8 +170,10 @@ void sender_wakes(struct tcp_sender *s, tick_t now);
  * window is conn.c's affair. In RECOVERY and LOSS it allows the first retransmission in any case.
  */
 uint32_t sender_room(const struct tcp_sender *s);
-/* The lowest LOST segment, to be sent again before anything new; NULL: none. Its len may be longer
- * than mss: then sender_split first. */
+/* Would sender_resend name a segment, and is there room for it? */
+bool sender_resends(const struct tcp_sender *s);
+/* The lowest LOST segment, to be sent again before anything new; NULL: none, or F-RTO wants to see
+ * new data first. Its len may be longer than mss: then sender_split first. */
 struct tcp_seg *sender_resend(struct tcp_sender *s);
 /* The record is cut in two, the first of len bytes; false: no room for a record, then it is sent
  * whole. Pointers to records are invalid afterwards; returns through *seg the first part. */
@@ -155,9 +190,9 @@ struct sender_ack {
     seq32_t ack;
     const struct tcp_sack *sack; /* as received; blocks outside of what was sent are ignored */
     unsigned n_sack;
-    tick_t echoed;      /* when what this answers was sent, by its timestamp; TICK_NEVER: unknown */
-    bool ece;           /* on a connection with ECN */
-    bool plain;         /* no data, no SYN, no FIN, window as before: may be a duplicate ACK */
+    tick_t echoed; /* when what this answers was sent, by its timestamp; TICK_NEVER: unknown */
+    bool ece;      /* on a connection with ECN */
+    bool plain;    /* no data, no SYN, no FIN, window as before: may be a duplicate ACK */
 };
 
 struct sender_result {
@@ -174,10 +209,10 @@ void sender_ack(struct tcp_sender *s, const struct sender_ack *a, tick_t now,
 
 enum sender_action {
     SENDER_NOTHING,
-    SENDER_RESEND,     /* there is something to send again: sender_room and sender_resend say what */
-    SENDER_PROBE,      /* a tail loss probe: a new segment if the peer's window has room for one,
-                          else the last one again, sender_last; then sender_probed */
-    SENDER_TIMED_OUT,  /* RTO: as RESEND, and conn.c looks at backoff and stalled_since */
+    SENDER_RESEND,    /* there is something to send again: sender_room and sender_resend say what */
+    SENDER_PROBE,     /* a tail loss probe: a new segment if the peer's window has room for one,
+                         else the last one again, sender_last; then sender_probed */
+    SENDER_TIMED_OUT, /* RTO: as RESEND, and conn.c looks at backoff and stalled_since */
 };
 
 tick_t sender_deadline(const struct tcp_sender *s);

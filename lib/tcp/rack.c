@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "tcp/rack.h"
+
+#define DUP_THRESH  3u  /* RFC 5681 3.2 */
+#define REO_PERSIST 16u /* recoveries: RFC 8985 6.2 step 4 */
+
+static bool sent_after(tick_t t1, seq32_t end1, tick_t t2, seq32_t end2)
+{
+    return t1 > t2 || (t1 == t2 && seq32_gt(end1, end2));
+}
+
+/* RFC 8985 6.2 steps 1 and 2 */
+void rack_delivered(struct tcp_sender *s, const struct tcp_seg *seg, tick_t echoed, tick_t now)
+{
+    tick_t rtt = tick_since(now, seg->sent);
+    if (seg->flags & TCP_SEG_RESENT) {
+        /* Was it the original that has arrived? Timestamps tick in milliseconds. */
+        if (echoed != TICK_NEVER && echoed + TICK_MS <= seg->sent)
+            return;
+        if (s->rtt.min != TICK_NEVER && rtt < s->rtt.min)
+            return;
+    }
+    seq32_t end = tcp_seg_end(seg);
+    if (s->rack_rtt > 0 && !sent_after(seg->sent, end, s->rack_sent, s->rack_end))
+        return;
+    s->rack_sent = seg->sent;
+    s->rack_end = end;
+    s->rack_rtt = rtt > 0 ? rtt : 1;
+}
+
+/* RFC 8985 6.2 step 4: each round trip with a D-SACK widens the window by a step. */
+static void adapt(struct tcp_sender *s, bool dsack)
+{
+    if (s->rack_round && seq32_ge(s->una, s->rack_dsack_round))
+        s->rack_round = false;
+    if (!dsack || s->rack_round)
+        return;
+    s->rack_round = true;
+    s->rack_dsack_round = s->nxt;
+    s->reo_steps = (uint8_t)(s->reo_steps + (s->reo_steps < UINT8_MAX));
+    s->reo_persist = REO_PERSIST;
+}
+
+void rack_acked(struct tcp_sender *s, const struct delivery *d)
+{
+    /* RFC 8985 6.2 step 3 */
+    if (d->once && seq32_lt(d->low_end, s->fack))
+        s->reordering_seen = true;
+    s->fack = seq32_max(s->fack, d->high_end);
+    adapt(s, d->dsack);
+}
+
+void rack_recovered(struct tcp_sender *s)
+{
+    if (s->reo_persist > 0 && --s->reo_persist == 0)
+        s->reo_steps = 1;
+}
+
+/* RFC 8985 6.2 step 4 */
+static tick_t reordering_window(const struct tcp_sender *s)
+{
+    if (!s->reordering_seen &&
+        (s->state >= SENDER_RECOVERY || s->inflight.sacked_records >= DUP_THRESH))
+        return 0;
+    if (s->rtt.min == TICK_NEVER)
+        return 0;
+    return tick_min(s->reo_steps * (s->rtt.min / 4), s->rtt.srtt);
+}
+
+/* RFC 8985 6.2 step 5. The list is in order of sending: where the first is not late, none is. The
+ * timer is for the first alone, which is no later than the RFC's for all. */
+bool rack_detect(struct tcp_sender *s, tick_t now)
+{
+    struct inflight *f = &s->inflight;
+    bool found = false;
+    s->reorder_at = TICK_NEVER;
+    if (!s->sack || s->rack_rtt == 0)
+        return false;
+    tick_t allowed = s->rack_rtt + reordering_window(s);
+    while (f->flying > 0) {
+        const struct tcp_seg *g = inflight_at(f, f->oldest);
+        if (!sent_after(s->rack_sent, s->rack_end, g->sent, tcp_seg_end(g)))
+            break;
+        if (g->sent + allowed > now) {
+            s->reorder_at = g->sent + allowed;
+            break;
+        }
+        inflight_lose(f, f->oldest);
+        found = true;
+    }
+    return found;
+}
+
+void rack_timed_out(struct tcp_sender *s, tick_t now)
+{
+    struct inflight *f = &s->inflight;
+    tick_t allowed = s->sack && s->rack_rtt > 0 ? s->rack_rtt + reordering_window(s) : 0;
+    while (f->flying > 0 && inflight_at(f, f->oldest)->sent + allowed <= now)
+        inflight_lose(f, f->oldest);
+    if (!(inflight_at(f, f->head)->flags & (TCP_SEG_LOST | TCP_SEG_SACKED)))
+        inflight_lose(f, f->head);
+    s->reorder_at = TICK_NEVER;
+}
