@@ -348,6 +348,36 @@ START_TEST(but_not_into_what_is_shared_or_full)
 }
 END_TEST
 
+START_TEST(neither_are_many_bytes_copied)
+{
+    static const char bytes[257];
+    struct heap_pool large;
+    heap_pool_init(&large, 16, 1000);
+    ck_assert(vec_queue_push_pkt(&queue, pkt_alloc_len(&large.pool, 1)));
+    ck_assert(vec_queue_push_pkt(&queue, heap_pkt(&pool, bytes, 256, 0)));
+    ck_assert_uint_eq(vec_queue_count(&queue), 1);
+    ck_assert(vec_queue_push_pkt(&queue, heap_pkt(&pool, bytes, 257, 0)));
+    ck_assert_uint_eq(vec_queue_count(&queue), 2);
+    vec_queue_drop(&queue, 514);
+    ck_assert_uint_eq(large.held, 0);
+}
+END_TEST
+
+START_TEST(a_promise_of_another_kind_is_left_alone)
+{
+    struct pkt *others = roomy("mine");
+    struct vec v = logged(1, 4);
+    v.of.pkt = others;
+    v.ops = &(struct vec_ops){.flatten = log_flatten};
+    ck_assert(vec_queue_push(&queue, v));
+    ck_assert(vec_queue_push_pkt(&queue, roomy("x")));
+    ck_assert_uint_eq(others->total, 4);
+    ck_assert_uint_eq(vec_queue_count(&queue), 2);
+    vec_queue_drop(&queue, 5);
+    pkt_free(others);
+}
+END_TEST
+
 /* The queue against a flat array, by a seeded history of everything. */
 struct model {
     uint8_t bytes[60000]; /* all that was ever pushed */
@@ -431,4 +461,5 @@ UNIT_MAIN("vec", setup, teardown, flattens_across_promises_again_and_again,
           what_does_not_is_flattened_in_one_go, a_slice_that_fails_leaves_nothing,
           counts_what_packets_hold, an_empty_queue_gives_its_ring_back,
           few_bytes_go_where_the_last_packet_has_room, but_not_into_what_is_shared_or_full,
+          neither_are_many_bytes_copied, a_promise_of_another_kind_is_left_alone,
           agrees_with_an_array)

@@ -263,6 +263,16 @@ START_TEST(a_busy_stream_goes_behind_the_others)
 }
 END_TEST
 
+START_TEST(more_news_keep_its_place)
+{
+    arrived(&a, "1");
+    arrived(&b, "1");
+    arrived(&a, "2");
+    ck_assert(!run());
+    heard("a:1 a:2 b:1 ");
+}
+END_TEST
+
 START_TEST(who_was_not_reached_comes_first_the_next_time)
 {
     stream_arrived(&a.stream, bytes("12", 1));
@@ -829,6 +839,7 @@ static const struct stream_service life_service = {
 
 static void life_consume(struct stream *s, uint32_t n)
 {
+    ck_assert_uint_gt(n, 0);
     life_of(s)->consumed += n;
 }
 
@@ -963,13 +974,14 @@ END_TEST
 
 UNIT_MAIN("stream", setup, teardown, a_life_in_order, the_last_view_carries_the_end,
           views_without_bytes_are_not_given, a_busy_stream_goes_behind_the_others,
-          who_was_not_reached_comes_first_the_next_time, what_is_caused_meanwhile_waits,
-          so_does_what_a_stream_causes_in_itself_beyond_its_share, marks_tell_when_to_write,
-          full_again_before_it_is_told_is_not_told, many_small_promises_are_too_much_as_well,
-          higher_marks_may_make_it_writable, nothing_is_writable_after_the_end,
-          the_bound_of_promises_refuses, packets_are_written, small_packets_share_a_promise,
-          a_reset_comes_behind_what_has_arrived, what_failed_takes_no_more_and_says_so,
-          it_may_fail_to_open, what_ended_in_order_does_not_fail, an_abort_returns_all_credit,
+          more_news_keep_its_place, who_was_not_reached_comes_first_the_next_time,
+          what_is_caused_meanwhile_waits, so_does_what_a_stream_causes_in_itself_beyond_its_share,
+          marks_tell_when_to_write, full_again_before_it_is_told_is_not_told,
+          many_small_promises_are_too_much_as_well, higher_marks_may_make_it_writable,
+          nothing_is_writable_after_the_end, the_bound_of_promises_refuses, packets_are_written,
+          small_packets_share_a_promise, a_reset_comes_behind_what_has_arrived,
+          what_failed_takes_no_more_and_says_so, it_may_fail_to_open,
+          what_ended_in_order_does_not_fail, an_abort_returns_all_credit,
           may_abort_whatever_it_is_told, may_call_anything_when_it_is_over,
           an_abort_of_what_has_gone_only_wakes, an_abort_takes_another_out_of_the_turn,
           a_life_that_ends_while_it_waits, only_data_has_to_be_heard, counts_what_waits,
