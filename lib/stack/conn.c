@@ -125,6 +125,12 @@ static void conn_free(struct conn *c)
     slab_free(s->conns, c);
 }
 
+void conn_discard(struct conn *c)
+{
+    flow_remove(stack_of(c)->flows, &c->flow);
+    conn_free(c);
+}
+
 static void end(struct conn *c, tick_t now)
 {
     struct stack *s = stack_of(c);

@@ -45,8 +45,8 @@ struct conn {
     uint32_t confirmed;        /* second in which the neighbour was last confirmed */
     uint16_t path_generation;  /* the stack's, when path was read */
     uint8_t iface;             /* the way out */
-    bool half_open;            /* counts in listener->half_open */
-    bool homeless;             /* its address is ours no more: nothing is sent from it */
+    bool half_open : 1;        /* counts in listener->half_open */
+    bool homeless : 1;         /* its address is ours no more: nothing is sent from it */
     struct tcp_conn tcp;
 };
 
@@ -102,6 +102,8 @@ void conns_set(struct stack *s, const struct tcp_settings *settings, tick_t now)
  * yet. */
 struct conn *conn_create(struct iface *i, const struct flow_key *key,
                          const struct stream_service *service, tick_t now, enum drop *why);
+/* Ends c, of which nobody has heard. */
+void conn_discard(struct conn *c);
 void conn_settle(struct conn *c, tick_t now);
 /* Its path is read again. */
 void conn_refresh(struct conn *c, tick_t now);

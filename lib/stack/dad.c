@@ -10,7 +10,7 @@
  * then one second of silence makes the address preferred; a conflict ends it. IPv4: the probe at
  * once, a second later the first announcement, two seconds later the last.
  */
-#include "stack/internal.h"
+#include "stack/conn.h"
 
 #define DUP_ADDR_DETECT_TRANSMITS  1 /* RFC 4862 5.1 */
 #define RETRANS_TIMER              TICK_SEC
@@ -109,4 +109,5 @@ void dad_conflict(struct local *l, tick_t now)
     if (stack_is_primary(s)) /* every worker finds it, once is enough */
         counter_add(s->counters, COUNTER_DAD_DUPLICATES, 1);
     mld_update(l->iface, now);
+    conns_check_addresses(s, now); /* RFC 5227 2.4: the address is not used any more */
 }

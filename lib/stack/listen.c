@@ -313,13 +313,17 @@ static void open_by_cookie(struct listener *l, struct ip_rx *rx, const struct fl
     struct stack *s = rx->iface->stack;
     enum drop why = check_room(s);
     struct conn *c = why == DROP_NONE ? make_conn(l, rx, key, now, &why) : NULL;
+    if (c && !tcp_accept_cookie(&c->tcp, syn, seq32_sub(h->ack, 1), now)) {
+        conn_discard(c);
+        c = NULL;
+        why = DROP_TCP_MEMORY;
+    }
     if (!c) {
         refuse(l, rx, why);
         return;
     }
     l->accepted++;
     counter_add(s->counters, COUNTER_TCP_COOKIES_RX, 1);
-    tcp_accept_cookie(&c->tcp, syn, seq32_sub(h->ack, 1), now);
     tcp_input(&c->tcp, h, rx->p, rx->traffic_class & ECN_CE, now);
     conn_settle(c, now);
 }

@@ -177,6 +177,16 @@ static bool neighbours_stay(const struct iface_config *a, const struct iface_con
            ip_eq(&a->gateway6, &b->gateway6);
 }
 
+static bool addresses_stay(const struct iface_config *a, const struct iface_config *b)
+{
+    if (a->vlan != b->vlan || a->ipv6 != b->ipv6 || a->n_addrs != b->n_addrs)
+        return false;
+    for (unsigned i = 0; i < a->n_addrs; i++)
+        if (!ip_eq(&a->addr[i].addr, &b->addr[i].addr))
+            return false;
+    return true;
+}
+
 int stack_configure(struct stack *s, const struct stack_config *config, tick_t now)
 {
     struct tcp_settings tcp;
@@ -190,8 +200,10 @@ int stack_configure(struct stack *s, const struct stack_config *config, tick_t n
     }
     if (!listeners_set(s, config))
         return STACK_E_MEMORY;
+    bool at_home = true;
     for (unsigned i = 0; i < s->n_ifaces; i++) {
         bool stay = neighbours_stay(&s->iface[i].cfg, &config->iface[i]);
+        at_home &= addresses_stay(&s->iface[i].cfg, &config->iface[i]);
         apply_addrs(&s->iface[i], &config->iface[i], now);
         if (!stay)
             neigh_flush(s->neigh, (uint16_t)i);
@@ -200,7 +212,8 @@ int stack_configure(struct stack *s, const struct stack_config *config, tick_t n
     limit_change(&s->error_limit, s->icmp.error_rate, s->icmp.error_burst, now);
     conns_set(s, &tcp, now);
     stack_paths_changed(s);
-    conns_check_addresses(s, now);
+    if (!at_home)
+        conns_check_addresses(s, now);
     return 0;
 }
 

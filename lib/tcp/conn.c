@@ -211,14 +211,17 @@ void tcp_accept(struct tcp_conn *c, const struct tcp_hdr *syn, seq32_t iss, uint
     conn_arm(c, now);
 }
 
-void tcp_accept_cookie(struct tcp_conn *c, const struct tcp_hdr *syn, seq32_t iss, tick_t now)
+bool tcp_accept_cookie(struct tcp_conn *c, const struct tcp_hdr *syn, seq32_t iss, tick_t now)
 {
     tcp_accept(c, syn, iss, ECN_NOT_ECT, now);
+    if (!sender_can_send(&c->sender))
+        return false;
     conn_set(c, TCP_CONN_COOKIE);
     conn_clear(c, TCP_CONN_SYN_DUE); /* it went out as a cookie, and its answer is here */
     sender_sent(&c->sender, 1, false, now);
     sender_last(&c->sender)->flags |= TCP_SEG_RESENT; /* nobody knows when */
     conn_arm(c, now);
+    return true;
 }
 
 void conn_established(struct tcp_conn *c, tick_t now)

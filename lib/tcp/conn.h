@@ -182,8 +182,8 @@ void tcp_connect(struct tcp_conn *c, seq32_t iss, tick_t now);
 void tcp_accept(struct tcp_conn *c, const struct tcp_hdr *syn, seq32_t iss, uint8_t ecn,
                 tick_t now);
 /* Passive, from an ACK whose cookie (tcp/cookie.h) was found valid; syn is the SYN as it must have
- * been: ESTABLISHED. The ACK itself goes to tcp_input next. */
-void tcp_accept_cookie(struct tcp_conn *c, const struct tcp_hdr *syn, seq32_t iss, tick_t now);
+ * been: ESTABLISHED. The ACK itself goes to tcp_input next. False: no memory, it is to end. */
+bool tcp_accept_cookie(struct tcp_conn *c, const struct tcp_hdr *syn, seq32_t iss, tick_t now);
 
 /* ---- running ---- */
 

@@ -160,8 +160,8 @@ bool connection(const struct peer *p, struct ctl_connection *row)
     struct ctl_request r = {.kind = CTL_CONNECTIONS, .rows.connection = row, .max = 1};
     do {
         stack_control(host.stack, &r, host.now);
-        if (r.n == 1 && ip_eq(&row->remote, &p->addr) && row->remote_port == p->port &&
-            row->local_port == p->us_port)
+        if (r.n == 1 && ip_eq(&row->remote, &p->addr) && ip_eq(&row->local, &p->us) &&
+            row->remote_port == p->port && row->local_port == p->us_port)
             return true;
     } while (r.more);
     return false;
