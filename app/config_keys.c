@@ -325,7 +325,7 @@ static const struct config_key limits_keys[] = {
     {"reassembly-bytes", CONFIG_SIZE, CONFIG(limits.reass_bytes), RANGE(256 * 1024, 1u << 31),
      .preset = "4 MiB",
      .text = "held by their fragments"},
-    {"flows", CONFIG_UINT, CONFIG(limits.flows), RANGE(64, 1u << 28), .preset = "1048576",
+    {"flows", CONFIG_UINT, CONFIG(limits.flows), RANGE(64, 1u << 27), .preset = "1048576",
      .text = "connections"},
     {"time-wait", CONFIG_UINT, CONFIG(limits.time_wait), RANGE(16, 1u << 24), .preset = "65536",
      .text = "of them in TIME-WAIT, where the oldest makes room"},

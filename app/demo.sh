@@ -125,6 +125,10 @@ devices:
     addresses: [10.77.0.1/24, "fd77::1/64"]
 workers:
   cores: [$cores]
+listeners:
+  - {name: echo, port: 7, service: echo}
+  - {name: discard, port: 9, service: discard}
+  - {name: source, port: 19, service: source}
 control:
   socket: $dir/control.sock
 memory:
@@ -164,13 +168,24 @@ print_commands() {
             break
         fi
     done
+    # Nor is what speaks TCP: bash does, too.
+    if command -v socat >/dev/null; then
+        hello="echo hello | ${sudo}ip netns exec $from socat -t 2 - TCP:10.77.0.1:7"
+    else
+        hello="${sudo}ip netns exec $from bash -c 'exec 3<>/dev/tcp/10.77.0.1/7; echo hello >&3; head -n 1 <&3'"
+    fi
     cat <<END
 
-The appliance runs: 10.77.0.1 and fd77::1 on mill0 ($driver, $workers worker core(s)). In another terminal:
+The appliance runs: 10.77.0.1 and fd77::1 on mill0 ($driver, $workers worker core(s)), with TCP services echo (port 7),
+discard (9) and source (19). In another terminal:
 
   ${sudo}ip netns exec $from ping -c 3 10.77.0.1
   ${sudo}ip netns exec $from ping -6 -c 3 fd77::1
   ${sudo}ip netns exec $from ping -c 3 -s 65507 10.77.0.1
+  $hello
+  ${sudo}ip netns exec $from timeout 2 bash -c 'cat </dev/tcp/fd77::1/19' | dd of=/dev/null bs=64k 2>&1
+  $ctl show listeners
+  $ctl show conn --long
   $ctl show ports
   $ctl show workers
   $ctl show drops

@@ -173,14 +173,29 @@ static int show_neighbours(const struct runtime *rt, const char *params, struct 
     return 0;
 }
 
+/* Likewise. */
+static int show_tcp(const struct runtime *rt, const char *params, struct rte_tel_data *d)
+{
+    uint64_t total[COUNTERS_WORDS];
+    int error = sum(rt, params, total);
+    if (error)
+        return error;
+    rte_tel_data_start_dict(d);
+    add_u64(d, "tcp_connections", total[COUNTER_TCP_OPENED] - total[COUNTER_TCP_CLOSED]);
+    for (int i = COUNTER_TCP_RX_SEGMENTS; i <= COUNTER_TCP_ECE_RX; i++)
+        add_u64(d, counter_name((enum counter)i), total[i]);
+    return 0;
+}
+
 /* ---- commands ---- */
 
 /* X(name, what it shows) */
-#define TELEMETRY_COMMANDS(X)                                                         \
-    X(workers, "Workers; with a number, its counters. Parameters: worker (optional)") \
-    X(ports, "Devices; with a name, its statistics. Parameters: device (optional)")   \
-    X(drops, "Packets dropped, by reason. Parameters: worker (optional)")             \
-    X(neighbours, "Counters of ARP and neighbour discovery. Parameters: worker (optional)")
+#define TELEMETRY_COMMANDS(X)                                                               \
+    X(workers, "Workers; with a number, its counters. Parameters: worker (optional)")       \
+    X(ports, "Devices; with a name, its statistics. Parameters: device (optional)")         \
+    X(drops, "Packets dropped, by reason. Parameters: worker (optional)")                   \
+    X(neighbours, "Counters of ARP and neighbour discovery. Parameters: worker (optional)") \
+    X(tcp, "TCP connections that are open, and TCP's counters. Parameters: worker (optional)")
 
 static int locked(int (*show)(const struct runtime *, const char *, struct rte_tel_data *),
                   const char *params, struct rte_tel_data *d)
