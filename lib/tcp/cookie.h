@@ -31,7 +31,7 @@ seq32_t tcp_cookie(const struct siphash_key *secret, const struct flow_key *flow
 /*
  * ack acknowledges a SYN-ACK of ours, perhaps. True: it was a cookie's, and *syn is filled with
  * what the SYN must have said: ports, seq, options (has_timestamps and ts_value from ack). An MSS
- * that the table has not comes back as the next smaller one.
+ * that the table has not comes back as the next smaller one, or as its least, 64.
  */
 bool tcp_cookie_check(const struct siphash_key *secret, const struct flow_key *flow,
                       const struct tcp_hdr *ack, tick_t now, struct tcp_hdr *syn);

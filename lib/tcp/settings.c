@@ -45,7 +45,7 @@ static void fit_buffer(uint32_t *size, uint32_t *max)
 {
     if (*max == 0 && *size > BUFFER_MAX)
         *max = *size;
-    if (*size == 0 && *max != 0 && *max < BUFFER)
+    if (*size == 0 && *max < BUFFER)
         *size = *max;
 }
 

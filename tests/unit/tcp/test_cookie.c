@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "tcp/cookie.h"
 
+#include <string.h>
+
 #include "base/rng.h"
 #include "support/unit.h"
 #include "wire/proto.h"
@@ -116,6 +118,17 @@ START_TEST(an_mss_comes_back_no_larger)
     struct tcp_options o = {.has_mss = true, .mss = 1452};
     ck_assert(back(&o, 536, 0, 0, &got));
     ck_assert_uint_eq(got.options.mss, 1440);
+}
+END_TEST
+
+START_TEST(the_least_mss_stands_for_all_below)
+{
+    struct tcp_hdr got;
+    for (uint16_t mss = 1; mss <= 64; mss++) {
+        struct tcp_options o = {.has_mss = true, .mss = mss};
+        ck_assert(back(&o, 536, 0, 0, &got));
+        ck_assert_uint_eq(got.options.mss, 64);
+    }
 }
 END_TEST
 
@@ -240,6 +253,29 @@ START_TEST(numbers_wrap)
 }
 END_TEST
 
+static uint64_t hash(seq32_t seq, uint64_t period, const uint8_t *options)
+{
+    uint8_t text[57];
+    memcpy(text, &flow, 40);
+    for (unsigned i = 0; i < 8; i++) {
+        text[40 + i] = (uint8_t)((uint64_t)seq.v >> 8 * i);
+        text[48 + i] = (uint8_t)(period >> 8 * i);
+    }
+    if (options)
+        text[56] = *options;
+    return siphash24(&secret, text, options ? 57 : 56);
+}
+
+START_TEST(tag_and_mask_are_siphash)
+{
+    struct tcp_hdr syn = syn_of(&usual);
+    uint32_t cookie = tcp_cookie(&secret, &flow, &syn, 536, 9 * TCP_COOKIE_PERIOD).v;
+    const uint8_t options = 6 << 5 | 1 << 4 | 7; /* MSS 1460, SACK, window scale 7 */
+    ck_assert_uint_eq(cookie >> 8, hash(syn.seq, 9, &options) & 0xffffff);
+    ck_assert_uint_eq(cookie & 0xff, options ^ (hash(syn.seq, 9, NULL) & 0xff));
+}
+END_TEST
+
 START_TEST(options_do_not_show)
 {
     /* The low byte of a number says nothing of the options behind it: over many clients all values
@@ -259,7 +295,7 @@ END_TEST
 
 UNIT_MAIN("cookie", setup, NULL, brings_back_what_the_syn_said,
           every_combination_of_options_survives, an_mss_comes_back_no_larger,
-          without_an_mss_the_default_counts, timestamps_are_the_acks,
-          is_valid_for_one_to_two_periods, works_from_the_first_tick_on, a_flipped_bit_is_refused,
-          guessing_does_not_pay, only_an_ack_of_a_handshake_will_do, numbers_wrap,
-          options_do_not_show)
+          the_least_mss_stands_for_all_below, without_an_mss_the_default_counts,
+          timestamps_are_the_acks, is_valid_for_one_to_two_periods, works_from_the_first_tick_on,
+          a_flipped_bit_is_refused, guessing_does_not_pay, only_an_ack_of_a_handshake_will_do,
+          numbers_wrap, tag_and_mask_are_siphash, options_do_not_show)

@@ -106,6 +106,7 @@ START_TEST(contradictions_are_refused)
 {
     ck_assert(!FILL(.receive_buffer = 20001, .receive_buffer_max = 20000));
     ck_assert(FILL(.receive_buffer = 20000, .receive_buffer_max = 20000));
+    ck_assert(!FILL(.receive_buffer = 8u << 20, .receive_buffer_max = 5u << 20));
     ck_assert(!FILL(.send_buffer = 20001, .send_buffer_max = 20000));
     ck_assert(FILL(.send_buffer = 20000, .send_buffer_max = 20000));
     ck_assert(!FILL(.port_min = 4001, .port_max = 4000));
@@ -122,8 +123,10 @@ START_TEST(so_is_what_the_protocol_cannot_do)
     /* RFC 7323 2.3: the largest window that there is. */
     ck_assert(FILL(.receive_buffer_max = 65535u << 14));
     ck_assert(!FILL(.receive_buffer_max = (65535u << 14) + 1));
+    ck_assert(FILL(.receive_buffer = 536, .send_buffer = 536));
     ck_assert(!FILL(.receive_buffer = 535));
     ck_assert(!FILL(.send_buffer = 535));
+    ck_assert(FILL(.initial_window = 1, .promises = 1, .challenge_rate = 1, .reset_rate = 1));
     ck_assert(!FILL(.initial_window = 1025));
     /* RFC 9293 3.8.6.3: less than half a second. */
     ck_assert(FILL(.delayed_ack = 499 * TICK_MS));
@@ -133,6 +136,7 @@ START_TEST(so_is_what_the_protocol_cannot_do)
     ck_assert(!FILL(.keepalive_probes = 128));
     ck_assert(!FILL(.user_timeout = TICK_NEVER));
     ck_assert(!FILL(.time_wait = 1));
+    ck_assert(FILL(.port_min = 1, .port_max = 1));
 }
 END_TEST
 

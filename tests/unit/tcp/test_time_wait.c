@@ -191,6 +191,7 @@ START_TEST(old_data_is_acknowledged)
 {
     assert_says(segment(TCP_ACK, seq32_sub(RCV_NXT, 500)), 499, TIME_WAIT_ACK, DROP_TCP_DUPLICATE);
     assert_says(segment(TCP_ACK, seq32_sub(RCV_NXT, 5000)), 1, TIME_WAIT_ACK, DROP_TCP_DUPLICATE);
+    assert_says(segment(TCP_ACK, seq32_sub(RCV_NXT, 1)), 1, TIME_WAIT_ACK, DROP_TCP_DUPLICATE);
     ck_assert_uint_eq(w.ts_recent, TS); /* RFC 7323 4.3: only of what was acceptable */
 }
 END_TEST
