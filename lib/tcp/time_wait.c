@@ -44,7 +44,7 @@ static int32_t ts_ahead(const struct tcp_time_wait *w, const struct tcp_hdr *h, 
     return seq32_diff(seq32(h->options.ts_value), seq32(w->ts_recent));
 }
 
-/* Is a SYN of a new connection, and no old one again? RFC 6191 2 */
+/* Is h the SYN of a new connection, and not an old one again? RFC 6191 2 */
 static bool is_new(const struct tcp_time_wait *w, const struct tcp_hdr *h, tick_t now)
 {
     if ((h->flags & (TCP_SYN | TCP_ACK | TCP_RST | TCP_FIN)) != TCP_SYN)
