@@ -108,7 +108,7 @@ class Appliance:
             "log": {"level": "info"},
         }
         for section, keys in config.items():
-            full[section] = keys if section == "devices" else {**full.get(section, {}), **keys}
+            full[section] = keys if isinstance(keys, list) else {**full.get(section, {}), **keys}
         self.write(json.dumps(full, indent=1))
         self.config = full
 
