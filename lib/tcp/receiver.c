@@ -247,7 +247,7 @@ void receiver_input(struct tcp_receiver *r, seq32_t seq, struct pkt *p, bool fin
      * that a sender who is wrong about us learns it. */
     if (gap || result->reordered)
         r->quick = QUICK_ACKS;
-    acknowledge(r, gap || fin || result->bytes < len, now);
+    acknowledge(r, fin || result->bytes < len, now);
     invariant(receiver_ok(r));
 }
 
@@ -289,19 +289,18 @@ static void begin_round(struct tcp_receiver *r, tick_t now)
     r->round_bytes = 0;
 }
 
-/* A round is a round trip, by its estimate, or until there is data that could not be sent before
- * we said something in this round: then it took a round trip at least. */
+/* A round is a round trip, by its estimate. When there is data in it that could not be sent before
+ * we had said something in it, too, it has taken a round trip at least. */
 static void count_round(struct tcp_receiver *r, uint32_t n, tick_t now)
 {
     if (r->round_at == 0)
         return;
     r->round_bytes += n;
     tick_t took = tick_since(now, r->round_at);
-    bool past = seq32_gt(r->nxt, r->round_end);
-    if (past && (r->rtt == 0 || took < r->rtt))
+    if (seq32_gt(r->nxt, r->round_end) && (r->rtt == 0 || took < r->rtt))
         receiver_rtt(r, took);
     tick_t round = r->rtt > ROUND_MIN ? r->rtt : ROUND_MIN;
-    if (!past && (r->rtt == 0 || took < round))
+    if (r->rtt == 0 || took < round)
         return;
     if (!r->lean && took <= ROUND_LATE * round)
         grow(r);

@@ -511,6 +511,16 @@ START_TEST(a_lost_fin_comes_again_with_its_data)
 }
 END_TEST
 
+START_TEST(the_window_is_of_no_interest_after_the_end)
+{
+    create(1000, 1000, 0);
+    send_fin(1, 1000);
+    expect(999);
+    ack();
+    ck_assert(!receiver_consumed(&r, 999, now));
+}
+END_TEST
+
 START_TEST(nothing_follows_the_end)
 {
     send_fin(1, 11);
@@ -889,11 +899,12 @@ UNIT_MAIN("receiver", setup, teardown, gives_what_comes_in_order, gives_what_wai
           a_syn_tells_an_unscaled_window, short_of_memory_opens_no_further,
           the_scale_is_the_smallest_that_will_do, ends_once, a_fin_ahead_of_a_gap_waits,
           a_bare_fin_ahead_of_a_gap_waits, a_lost_fin_comes_again_with_its_data,
-          nothing_follows_the_end, an_end_that_is_known_cuts_what_comes,
-          an_end_drops_what_waits_behind_it, the_first_end_stays,
-          an_end_beyond_the_window_is_cut_off, the_first_segments_are_acknowledged_at_once,
-          every_second_full_segment_is_acknowledged, segments_of_a_smaller_path_are_full_too,
-          the_delay_counts_from_the_first_segment, the_delay_is_a_round_trip_where_that_is_short,
+          the_window_is_of_no_interest_after_the_end, nothing_follows_the_end,
+          an_end_that_is_known_cuts_what_comes, an_end_drops_what_waits_behind_it,
+          the_first_end_stays, an_end_beyond_the_window_is_cut_off,
+          the_first_segments_are_acknowledged_at_once, every_second_full_segment_is_acknowledged,
+          segments_of_a_smaller_path_are_full_too, the_delay_counts_from_the_first_segment,
+          the_delay_is_a_round_trip_where_that_is_short,
           gaps_are_acknowledged_at_once_and_for_a_while,
           duplicates_and_ends_are_acknowledged_at_once, remembers_what_it_acknowledged_last,
           tells_the_newest_block_first, tells_duplicates_once,

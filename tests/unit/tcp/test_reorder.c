@@ -275,8 +275,9 @@ START_TEST(the_number_of_ranges_is_bounded)
     ck_assert_int_eq(insert(1000, 1001, 'x'), REORDER_FULL);
     ck_assert_int_eq(insert(5, 6, 'x'), REORDER_FULL);
     ck_assert_uint_eq(pool.held, TCP_REORDER_RANGES);
-    /* What joins others needs no place. */
-    ck_assert_int_eq(insert(12, 14, 'b'), REORDER_KEPT);
+    /* What joins others, or takes the place of one, needs none. */
+    ck_assert_int_eq(insert(9, 13, 'b'), REORDER_KEPT);
+    ck_assert_int_eq(insert(13, 14, 'b'), REORDER_KEPT);
     ck_assert_uint_eq(o.n, TCP_REORDER_RANGES - 1);
     ck_assert_int_eq(insert(1000, 1001, 'x'), REORDER_KEPT);
 }
