@@ -272,11 +272,6 @@ static bool resend(struct tcp_conn *c, struct tcp_seg *seg, tick_t now)
     return true;
 }
 
-static bool can_resend(const struct tcp_conn *c)
-{
-    return c->sender.inflight.lost > 0 && sender_room(&c->sender) > 0;
-}
-
 /* ---- what is new ---- */
 
 static bool paced(const struct tcp_conn *c)
@@ -518,7 +513,7 @@ static unsigned send_data(struct tcp_conn *c, unsigned segments, uint32_t bytes,
 {
     unsigned n = 0;
     uint64_t budget = c->tx_bytes + bytes;
-    while (n < segments && can_resend(c)) {
+    while (n < segments && sender_resends(&c->sender)) {
         struct tcp_seg *seg = sender_resend(&c->sender);
         if (!seg || !resend(c, seg, now))
             return n;
@@ -567,5 +562,5 @@ bool tcp_wants_output(const struct tcp_conn *c, tick_t now)
         return true;
     if (c->state == TCP_CLOSED || in_handshake(c))
         return false;
-    return ack_due(c) || can_resend(c) || (now >= c->pace_at && conn_new_ready(c));
+    return ack_due(c) || sender_resends(&c->sender) || (now >= c->pace_at && conn_new_ready(c));
 }
