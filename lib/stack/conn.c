@@ -267,6 +267,7 @@ void conns_check_addresses(struct stack *s, tick_t now)
 void conns_set(struct stack *s, const struct tcp_settings *settings, tick_t now)
 {
     s->tcp_settings = *settings;
+    time_waits_arm(s);
     /* Bursts of a tenth of a second's. */
     uint32_t challenges = settings->challenge_rate;
     uint32_t resets = settings->reset_rate;

@@ -132,6 +132,8 @@ void listener_input(struct listener *l, struct ip_rx *rx, const struct flow_key 
 
 /* time_wait.c */
 void time_waits_init(struct stack *s);
+/* The settings may have changed. */
+void time_waits_arm(struct stack *s);
 /* c, whose flow has left the table, has come to TIME-WAIT. */
 void time_wait_enter(struct stack *s, const struct flow_key *key, const struct tcp_conn *c,
                      tick_t now);

@@ -7,7 +7,9 @@
 #include "base/invariant.h"
 #include "stack/conn.h"
 
-#define ENDS_AT_ONCE 256 /* more than that end in the next turn */
+/* How many end in one turn; others soon after. */
+#define ENDS_AT_ONCE 512
+#define ENDS_AGAIN   (100 * TICK_US)
 
 static tick_t end_of(const struct stack *s, const struct time_wait *w)
 {
@@ -35,7 +37,7 @@ static bool waits_ok(const struct stack *s)
 
 /* Only an empty list needs no timer; one that is armed too early finds nothing and is armed anew.
  */
-static void arm(struct stack *s)
+void time_waits_arm(struct stack *s)
 {
     if (!list_empty(&s->wait_list))
         wheel_arm(&s->wheel, &s->wait_timer, end_of(s, first(s)));
@@ -50,7 +52,9 @@ static void fire(struct timer *t, tick_t now)
             break;
         time_wait_end(s, w);
     }
-    arm(s);
+    time_waits_arm(s);
+    if (timer_armed(t) && t->when <= now)
+        wheel_arm(&s->wheel, t, now + ENDS_AGAIN);
     invariant(waits_ok(s));
 }
 
@@ -95,7 +99,7 @@ void time_wait_enter(struct stack *s, const struct flow_key *key, const struct t
     list_init(&w->place);
     list_push_back(&s->wait_list, &w->place);
     if (!timer_armed(&s->wait_timer))
-        arm(s);
+        time_waits_arm(s);
     invariant(waits_ok(s));
 }
 

@@ -97,6 +97,40 @@ void peer_open(struct peer *p)
     ck_assert_uint_eq(service.opened, opened + 1);
 }
 
+void peer_asked(struct peer *p)
+{
+    const struct frame_seen *s = said();
+    ck_assert_int_eq(s->kind, FRAME_TCP);
+    ck_assert_ip(s->dst, p->addr);
+    ck_assert_uint_eq(s->tcp.dst_port, p->port);
+    ck_assert_uint_eq(s->tcp.flags, TCP_SYN);
+    p->us = s->src;
+    p->us_port = s->tcp.src_port;
+    p->ack = seq32_add(s->tcp.seq, 1);
+}
+
+void peer_accepts(struct peer *p)
+{
+    peer_says(p, TCP_SYN | TCP_ACK, 0);
+    peer_hears(p, TCP_ACK, NULL);
+}
+
+struct stream *connect_to(const struct peer *p, enum stack_error *error)
+{
+    struct stack_connect to = {.remote = p->addr, .port = p->port, .service = &noting};
+    struct stream *s = stack_connect(host.stack, &to, host.now, error);
+    turn();
+    return s;
+}
+
+void peer_parts(struct peer *p)
+{
+    stream_end(service.stream);
+    peer_hears(p, TCP_ACK | TCP_FIN, NULL);
+    peer_says(p, TCP_ACK | TCP_FIN, 0);
+    peer_hears(p, TCP_ACK, NULL);
+}
+
 /* The service */
 
 static void on_opened(struct stream *s)

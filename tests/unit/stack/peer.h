@@ -43,6 +43,14 @@ struct tcp_hdr peer_header(const struct peer *p, uint16_t flags);
 const struct tcp_hdr *peer_hears(struct peer *p, uint16_t flags, uint32_t *n);
 /* SYN, SYN-ACK, ACK. */
 void peer_open(struct peer *p);
+/* The stack opens one to it: its SYN is heard, from whatever port. */
+void peer_asked(struct peer *p);
+/* And answered: SYN-ACK, ACK. */
+void peer_accepts(struct peer *p);
+/* The stack opens a connection to p. Returns what stack_connect does. */
+struct stream *connect_to(const struct peer *p, enum stack_error *error);
+/* All of it is said and done: the service ends first, and p is in TIME-WAIT at the stack. */
+void peer_parts(struct peer *p);
 
 /* What the service of all listeners was told. */
 struct service {

@@ -399,18 +399,11 @@ START_TEST(an_mtu_no_less_than_what_was_sent_is_made_up)
 }
 END_TEST
 
-static void connect_to(const struct peer *p)
-{
-    struct stack_connect to = {.remote = p->addr, .port = p->port, .service = &noting};
-    ck_assert_ptr_nonnull(stack_connect(host.stack, &to, host.now, NULL));
-    turn();
-}
-
 START_TEST(an_unreachable_port_ends_an_attempt)
 {
     struct peer p = peer4(9, 0);
     boot();
-    connect_to(&p);
+    ck_assert_ptr_nonnull(connect_to(&p, NULL));
     ck_assert_int_eq(said()->kind, FRAME_TCP);
     quote4(ICMP_UNREACHABLE, ICMP_PORT_UNREACHABLE, 0, 28);
     ck_assert_uint_eq(service.reset, 1);
@@ -429,7 +422,7 @@ START_TEST(in_ipv6_too)
     struct peer p = peer6(9, 0);
     boot();
     for (unsigned i = 0; i < 2; i++) {
-        connect_to(&p);
+        ck_assert_ptr_nonnull(connect_to(&p, NULL));
         ck_assert_int_eq(said()->kind, FRAME_TCP);
         quote6(hard[i].type, hard[i].code, 0);
         ck_assert_uint_eq(service.reset, i + 1);
@@ -445,7 +438,7 @@ START_TEST(other_errors_are_only_noted)
     } soft[] = {{ICMP_UNREACHABLE, 0}, {ICMP_UNREACHABLE, 1}, {ICMP_TIME_EXCEEDED, 0}};
     struct peer p = peer4(9, 0);
     boot();
-    connect_to(&p);
+    ck_assert_ptr_nonnull(connect_to(&p, NULL));
     ck_assert_int_eq(said()->kind, FRAME_TCP);
     for (unsigned i = 0; i < 3; i++)
         quote4(soft[i].type, soft[i].code, 0, 28);
