@@ -350,6 +350,9 @@ static uint32_t widen_for_tso(const struct tcp_conn *c, uint32_t len, uint32_t m
         return len;
     uint64_t n = conn_unsent(c);
     uint32_t usable = conn_usable(c), room = sender_room(&c->sender);
+    const struct inflight *f = &c->sender.inflight;
+    uint64_t records = f->mask + 1 - (f->tail - f->head); /* that need no memory any more */
+    n = n < records * c->sender.mss ? n : records * c->sender.mss;
     n = n < usable ? n : usable;
     n = n < room ? n : room;
     n = n < most ? n : most;
