@@ -233,7 +233,8 @@ static uint64_t number_at(const void *at, size_t size)
     }
 }
 
-static void figure_text(const struct ctl_connection *row, const char *name, char *text, size_t n)
+/* False: there is no figure of that name. */
+static bool figure_text(const struct ctl_connection *row, const char *name, char *text, size_t n)
 {
     for (unsigned i = 0; i < sizeof(figures) / sizeof(figures[0]); i++) {
         const struct figure *f = &figures[i];
@@ -244,9 +245,9 @@ static void figure_text(const struct ctl_connection *row, const char *name, char
             snprintf(text, n, "%s", *(const char *const *)at);
         else
             snprintf(text, n, "%" PRIu64, number_at(at, f->size));
-        return;
+        return true;
     }
-    fail("there is no figure of the name %s", name);
+    return false;
 }
 
 static uint64_t counted(const char *name)
@@ -263,22 +264,22 @@ static uint64_t counted(const char *name)
 /* Its value, as a text. */
 static void value_of(const struct event *e, char *text, size_t n)
 {
-    struct ctl_connection row;
+    struct ctl_connection row = {.state = "closed", .recovery = "", .congestion = ""};
     uint32_t rows;
     bool there = world_row(e->flow, &row, &rows);
-    uint64_t count = counted(e->name);
-    if (strcmp(e->name, "connections") == 0)
+    if (strcmp(e->name, "connections") == 0) {
         snprintf(text, n, "%u", rows);
-    else if (strcmp(e->name, "iss") == 0)
+    } else if (strcmp(e->name, "iss") == 0) {
         snprintf(text, n, "%u", flow_of(e->flow)->iss);
-    else if (count != UINT64_MAX)
+    } else if (figure_text(&row, e->name, text, n)) {
+        if (!there && strcmp(e->name, "state") != 0)
+            fail("there is no connection");
+    } else {
+        uint64_t count = counted(e->name);
+        if (count == UINT64_MAX)
+            fail("there is no figure and no counter of the name %s", e->name);
         snprintf(text, n, "%" PRIu64, count);
-    else if (there)
-        figure_text(&row, e->name, text, n);
-    else if (strcmp(e->name, "state") == 0)
-        snprintf(text, n, "closed");
-    else
-        fail("there is no connection");
+    }
 }
 
 static bool holds(enum relation relation, const char *is, const char *should)
@@ -313,6 +314,7 @@ static void again(const struct event *e)
     f->irs += e->a;
     f->ours_known = f->ts_known = false;
     f->iss = f->ts_base = 0;
+    f->told &= ~(1u << TOLD_OPENED | 1u << TOLD_WRITABLE);
     f->n_got = f->checked = f->unread = 0;
     f->written = 0;
 }

@@ -22,6 +22,8 @@ struct script_settings {
     bool manual;  /* the service consumes when the script says so */
     uint32_t backlog;
     bool no_cookies;
+    bool no_listener;
+    bool tailroom; /* of received packets */
     tick_t tolerance;
 };
 

@@ -72,9 +72,21 @@ static uint16_t peer_port(unsigned flow)
 
 /* To the stack */
 
+/* As long as the frame, so that a sanitizer sees a read beyond it; or in a whole buffer. */
+static struct pkt *received(void)
+{
+    if (!world.settings.tailroom || world.frame.len > world.pool.pool.room)
+        return heap_pkt(&world.pool, world.frame.at, world.frame.len, 0);
+    struct pkt *p = pkt_alloc(&world.pool.pool);
+    uint8_t *at = p ? pkt_put(p, world.frame.len) : NULL;
+    if (at)
+        memcpy(at, world.frame.at, world.frame.len);
+    return at ? p : NULL;
+}
+
 static void give(void)
 {
-    struct pkt *p = heap_pkt(&world.pool, world.frame.at, world.frame.len, 0);
+    struct pkt *p = received();
     if (!p)
         fail("no memory for a frame");
     stack_input(world.stack, &p, 1, world.now);
@@ -455,7 +467,7 @@ static void create(void)
                                   .icmp = {.echo = true, .errors = true},
                                   .limits = s->limits,
                                   .tcp = s->tcp,
-                                  .n_listeners = 1,
+                                  .n_listeners = s->no_listener ? 0 : 1,
                                   .listener = &listener};
     struct stack_env env = {.mem = &world.heap.mem,
                             .pool = &world.pool.pool,
