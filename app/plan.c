@@ -13,8 +13,7 @@
 #define VIEW_BYTES     320u  /* the same without headroom and data */
 #define SPREAD_BYTES   192u  /* by which DPDK spreads both over memory channels; pointers to them */
 
-#define TCP_BYTES (32u << 20) /* that a worker's connections may hold at least, unless configured \
-                               */
+#define TCP_BYTES (32u << 20) /* for the connections of a worker at least, unless configured */
 
 /* What one stack may hold at its bounds: then there is still something to receive with. */
 static uint64_t stack_packets(const struct config *c)
