@@ -208,8 +208,7 @@ static void undo(struct tcp_sender *s, tick_t now)
         set_cwnd(s, s->undo_cwnd);
     if (s->cc.ssthresh < s->undo_ssthresh)
         s->cc.ssthresh = s->undo_ssthresh;
-    if (tcp_cc_known(&s->cc)) /* a handshake's timeout has changed nothing there */
-        s->cc.ops->undone(&s->cc, now);
+    s->cc.ops->undone(&s->cc, now); /* no harm where a handshake's timeout has changed nothing */
     inflight_unlose(&s->inflight);
     s->state = SENDER_OPEN;
     s->frto = SENDER_FRTO_OFF;
