@@ -860,6 +860,23 @@ START_TEST(measures_the_round_trip_by_a_window)
 }
 END_TEST
 
+START_TEST(a_window_corrects_a_round_trip_that_was_too_long)
+{
+    receiver_rtt(&r, 100 * TICK_MS);
+    uint32_t window = ack();
+    stream(1, 1 + window);
+    ack();
+    now += 40 * TICK_MS;
+    stream(1 + window, 101 + window);
+    ck_assert_uint_eq(r.rtt, 40 * TICK_MS);
+    ack();
+    now += 50 * TICK_MS;
+    stream(101 + window, 201 + window);
+    ck_assert_uint_eq(r.rtt,
+                      40 * TICK_MS); /* longer ones say nothing: the sender may have paused */
+}
+END_TEST
+
 START_TEST(short_samples_count_more_than_long_ones)
 {
     receiver_rtt(&r, 80 * TICK_MS);
@@ -912,4 +929,5 @@ UNIT_MAIN("receiver", setup, teardown, gives_what_comes_in_order, gives_what_wai
           grows_to_twice_what_a_round_trip_brings, does_not_hold_back_a_slow_start,
           grows_no_further_than_allowed, does_not_grow_when_memory_is_short,
           does_not_grow_for_a_service_that_is_slow, measures_the_round_trip_by_a_window,
-          short_samples_count_more_than_long_ones, agrees_with_a_map_of_bytes)
+          a_window_corrects_a_round_trip_that_was_too_long, short_samples_count_more_than_long_ones,
+          agrees_with_a_map_of_bytes)
