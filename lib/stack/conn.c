@@ -307,11 +307,11 @@ void conns_fini(struct stack *s)
 {
     uint32_t cursor = 0;
     struct conn *c;
+    if (s->flows)
+        flow_table_destroy(s->flows);
     while (s->conns && (c = slab_next(s->conns, &cursor)))
-        conn_free(c); /* the table goes as a whole */
+        conn_free(c);
     listeners_fini(s);
     slab_destroy(s->conns);
     slab_destroy(s->waits);
-    if (s->flows)
-        flow_table_destroy(s->flows);
 }
