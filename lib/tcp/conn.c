@@ -139,7 +139,6 @@ void conn_begin_receiving(struct tcp_conn *c, seq32_t irs)
     const struct tcp_settings *s = c->tcp->settings;
     c->irs = irs;
     struct receiver_args args = {.mem = c->tcp->mem,
-                                 .pool = c->tcp->pool,
                                  .irs = irs,
                                  .size = s->receive_buffer,
                                  .size_max = s->receive_buffer_max,

@@ -73,9 +73,8 @@ struct tcp_receiver {
 
 struct receiver_args {
     struct mem *mem;
-    struct pkt_pool *pool; /* not used: nothing here takes a new packet */
-    seq32_t irs;           /* nxt is one past it: the SYN has been received */
-    uint32_t size;         /* first window */
+    seq32_t irs;   /* nxt is one past it: the SYN has been received */
+    uint32_t size; /* first window */
     uint32_t size_max;
     tick_t ack_delay;
     uint16_t mss; /* that we announced */

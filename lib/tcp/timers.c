@@ -122,7 +122,7 @@ static bool is_idle(const struct tcp_conn *c)
 
 static bool holds_memory(const struct tcp_conn *c)
 {
-    return c->sender.inflight.seg || c->stream.out.slot;
+    return c->sender.inflight.seg || c->stream.out.slot || c->receiver.reorder.range;
 }
 
 static void tidy(struct tcp_conn *c)
@@ -131,6 +131,7 @@ static void tidy(struct tcp_conn *c)
     if (!is_idle(c))
         return;
     sender_tidy(&c->sender);
+    receiver_tidy(&c->receiver);
     vec_queue_tidy(&c->stream.out);
 }
 
