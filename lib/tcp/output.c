@@ -537,8 +537,10 @@ static unsigned output(struct tcp_conn *c, unsigned segments, uint32_t bytes, ti
         return abort_now(c, now);
     if (c->state == TCP_CLOSED)
         return 0;
-    if (in_handshake(c))
-        return conn_has(c, TCP_CONN_SYN_DUE) ? send_syn(c, now) : 0;
+    if (conn_has(c, TCP_CONN_SYN_DUE))
+        return send_syn(c, now);
+    if (in_handshake(c)) /* RFC 5961: challenges in SYN-RECEIVED */
+        return conn_has(c, TCP_CONN_ACK_DUE) && transmit_bare(c, c->sender.nxt, TCP_ACK, now);
     unsigned n = send_probes(c, now);
     if (n < segments)
         n += send_data(c, segments - n, bytes, now);
