@@ -175,8 +175,9 @@ struct ctl_request {
     uint32_t max;    /* in */
     uint64_t cursor; /* in: 0 at first; out: where the next page starts */
     uint32_t n;      /* out: rows filled; for a flush, neighbours forgotten; for a reset, 0 or 1 */
-    bool more;       /* out: another page follows */
-    ctl_id_t id;     /* in: of CONNECTION and CONNECTION_RESET */
+    bool more; /* out: another page follows; of CONNECTIONS also after an empty one, as a page looks
+                  at so many connections and no more, however few pass the filter */
+    ctl_id_t id;                         /* in: of CONNECTION and CONNECTION_RESET */
     struct ctl_connection_filter filter; /* in: of CONNECTIONS */
 };
 

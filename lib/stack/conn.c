@@ -226,7 +226,7 @@ static bool output_first(struct conn *c, unsigned room, unsigned *sent, tick_t n
     list_remove(&c->sending);
     *sent = tcp_output(&c->tcp, room, OUTPUT_BYTES, now);
     if (*sent == 0 && tcp_wants_output(&c->tcp, now)) {
-        list_push_front(sending, &c->sending);
+        list_push_back(sending, &c->sending);
         return false;
     }
     conn_settle(c, now);
