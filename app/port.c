@@ -203,14 +203,23 @@ static uint64_t rx_offloads(const struct rte_eth_dev_info *info, bool scatter)
     return want & info->rx_offload_capa;
 }
 
-static uint64_t tx_offloads(const struct rte_eth_dev_info *info, bool vlan)
+/*
+ * TAP's driver cuts segments in software, so that nothing is won by it; and it takes the MTU for
+ * the length of a frame, so that those of full length stop it for good (DPDK 22.11).
+ */
+static bool can_cut(const struct port *p, const struct rte_eth_dev_info *info)
+{
+    return p->driver != CONFIG_DRIVER_TAP && info->tx_offload_capa & RTE_ETH_TX_OFFLOAD_MULTI_SEGS;
+}
+
+static uint64_t tx_offloads(const struct port *p, const struct rte_eth_dev_info *info)
 {
     uint64_t want = RTE_ETH_TX_OFFLOAD_IPV4_CKSUM | RTE_ETH_TX_OFFLOAD_UDP_CKSUM |
                     RTE_ETH_TX_OFFLOAD_TCP_CKSUM | RTE_ETH_TX_OFFLOAD_SCTP_CKSUM |
                     RTE_ETH_TX_OFFLOAD_MULTI_SEGS;
-    if (info->tx_offload_capa & RTE_ETH_TX_OFFLOAD_MULTI_SEGS)
+    if (can_cut(p, info))
         want |= RTE_ETH_TX_OFFLOAD_TCP_TSO;
-    if (vlan)
+    if (p->vlan != 0)
         want |= RTE_ETH_TX_OFFLOAD_VLAN_INSERT;
     return want & info->tx_offload_capa;
 }
@@ -379,7 +388,7 @@ static bool configure(struct port *p, const struct config_device *d, uint16_t dp
     uint8_t key[STEER_KEY_BYTES];
     struct rte_eth_conf conf = {
         .rxmode = {.mtu = driver_mtu(p, info), .offloads = rx_offloads(info, scatter)},
-        .txmode = {.offloads = tx_offloads(info, p->vlan != 0)},
+        .txmode = {.offloads = tx_offloads(p, info)},
     };
     if (p->mtu < info->min_mtu || driver_mtu(p, info) > largest_mtu(info)) {
         log_error("device %s (%s): MTU %u is outside the driver's %u..%u", p->name,

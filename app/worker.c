@@ -15,6 +15,7 @@
 #define PUBLISH_HZ     100             /* times a second that the counters are published */
 #define OUTPUT_ROUNDS  16              /* bursts of one interface in a turn */
 #define HELD_TICKS     (100 * TICK_MS) /* a device that takes nothing for so long is stuck */
+#define RESETS         64              /* connections reset in a turn when stopping */
 #define SPIN_TURNS     64              /* idle turns before the first sleep */
 #define SLEEP_FIRST_US 16              /* it doubles up to max_sleep_us */
 
@@ -386,15 +387,51 @@ static void run(struct worker *w)
     }
 }
 
-/* Sends what waits, then what the device will not take is given up. */
+static bool time_left(const struct worker *w, tick_t end, tick_t *now)
+{
+    *now = clock_tick(w->clock, rte_rdtsc());
+    return *now < end;
+}
+
+static void send_all(struct worker *w, tick_t end)
+{
+    tick_t now;
+    while (anything_waits(w) && time_left(w, end, &now))
+        turn(w, now, false);
+}
+
+/* Resets some connections, from *cursor on. True: there are more. */
+static bool reset_some(struct worker *w, uint64_t *cursor, tick_t now)
+{
+    struct ctl_connection row[RESETS];
+    struct ctl_request list = {
+        .kind = CTL_CONNECTIONS, .rows.connection = row, .max = RESETS, .cursor = *cursor};
+    stack_control(w->stack, &list, now);
+    for (uint32_t i = 0; i < list.n; i++) {
+        struct ctl_request reset = {.kind = CTL_CONNECTION_RESET, .id = row[i].id};
+        stack_control(w->stack, &reset, now);
+    }
+    *cursor = list.cursor;
+    return list.more;
+}
+
+/*
+ * Sends what waits, as far as windows allow, and tells all peers, who would otherwise find out by
+ * their own timeouts, that nobody is there any more. What the device does not take by then is given
+ * up.
+ */
 static void drain(struct worker *w)
 {
     tick_t now = clock_tick(w->clock, rte_rdtsc());
     tick_t end = tick_after(now, WORKER_DRAIN_TICKS);
-    while (anything_waits(w) && now < end) {
+    uint64_t cursor = 0;
+    bool more = true;
+    send_all(w, tick_after(now, WORKER_DRAIN_TICKS / 2));
+    while (more && time_left(w, end, &now)) {
+        more = reset_some(w, &cursor, now);
         turn(w, now, false);
-        now = clock_tick(w->clock, rte_rdtsc());
     }
+    send_all(w, end);
     for (unsigned i = 0; i < w->n_ifaces; i++)
         drop_held(w, &w->tx[i], DROP_ADMIN_DOWN);
 }
