@@ -202,7 +202,10 @@ static void start(struct sim_host *h)
                                   .n_ifaces = 1,
                                   .iface = &h->cfg.iface,
                                   .icmp = {.echo = true, .errors = !h->cfg.no_icmp_errors},
-                                  .limits = h->cfg.limits};
+                                  .limits = h->cfg.limits,
+                                  .tcp = h->cfg.tcp,
+                                  .n_listeners = h->cfg.n_listeners,
+                                  .listener = h->cfg.listener};
     struct stack_env env = {
         .mem = &h->heap.mem, .pool = &h->pool.pool, .handoff = handoff, .ctx = h};
     for (unsigned i = 0; i < sizeof(env.seed); i++)
@@ -266,7 +269,38 @@ void sim_host_reboot(struct sim_host *h, const struct mac_addr *mac)
     start(h);
 }
 
+/* Services */
+
+struct stream *sim_host_connect(struct sim_host *h, unsigned worker, const struct stack_connect *to,
+                                enum stack_error *error)
+{
+    struct stream *stream = stack_connect(h->worker[worker].stack, to, h->node.sim->now, error);
+    finish_turn(h, worker);
+    return stream;
+}
+
+void sim_host_turn(struct sim_host *h)
+{
+    for (unsigned i = 0; i < h->n_workers; i++)
+        finish_turn(h, i);
+    empty_inboxes(h);
+}
+
 /* To look at */
+
+uint32_t sim_host_connections(struct sim_host *h)
+{
+    struct ctl_connection rows[64];
+    uint32_t sum = 0;
+    for (unsigned i = 0; i < h->n_workers; i++) {
+        struct ctl_request r = {.kind = CTL_CONNECTIONS, .rows.connection = rows, .max = 64};
+        do {
+            stack_control(h->worker[i].stack, &r, h->node.sim->now);
+            sum += r.n;
+        } while (r.more);
+    }
+    return sum;
+}
 
 uint64_t sim_host_count(const struct sim_host *h, enum counter which)
 {

@@ -18,10 +18,14 @@
 #define SIM_WORKERS_MAX 4
 /* A host with more neighbours than this is not watched for how their states change. */
 #define SIM_NEIGHBOURS_WATCHED 64
+#define SIM_LISTENERS_MAX      4
 
 struct sim_host_config {
     struct iface_config iface;
     struct stack_limits limits;
+    struct tcp_settings tcp;
+    uint16_t n_listeners;
+    struct stack_listener listener[SIM_LISTENERS_MAX];
     uint16_t n_workers; /* 0: 1 */
     size_t view;        /* received frames come in views of so many bytes; 0: of any length */
     bool no_icmp_errors;
@@ -56,6 +60,16 @@ struct sim_host *sim_host_create(struct sim *s, const struct sim_host_config *co
 
 /* Off and on again, with this device address, nothing remembered but the counters. */
 void sim_host_reboot(struct sim_host *h, const struct mac_addr *mac);
+
+/* Opens a connection from a worker; NULL: the stack could not. */
+struct stream *sim_host_connect(struct sim_host *h, unsigned worker, const struct stack_connect *to,
+                                enum stack_error *error);
+/* A service did something outside of its callbacks: what follows from that happens. Not to be
+ * called from a callback. */
+void sim_host_turn(struct sim_host *h);
+
+/* TCP connections that there are, TIME-WAIT included. */
+uint32_t sim_host_connections(struct sim_host *h);
 
 /* Sums over the workers. */
 uint64_t sim_host_count(const struct sim_host *h, enum counter which);

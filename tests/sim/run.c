@@ -135,6 +135,17 @@ void run_seeds(uint64_t count, void (*each)(uint64_t seed))
         run_share(0, count, 1, each);
 }
 
+void run_seeds_shared(uint64_t count, void (*each)(uint64_t seed))
+{
+    uint64_t seed;
+    if (number("SIM_SEED", &seed)) {
+        each(seed);
+        return;
+    }
+    number("SIM_SEEDS", &count);
+    run_shared(count, each);
+}
+
 const char *run_capture(void)
 {
     const char *path = getenv("SIM_CAPTURE");

@@ -40,6 +40,9 @@ uint64_t run_seed(uint64_t otherwise);
 /* Calls each with `count` seeds, or as the environment says. */
 void run_seeds(uint64_t count, void (*each)(uint64_t seed));
 
+/* The same, shared out among all processors: what `each` leaves in memory is lost. */
+void run_seeds_shared(uint64_t count, void (*each)(uint64_t seed));
+
 /* NULL: not asked for. */
 const char *run_capture(void);
 
