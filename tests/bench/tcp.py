@@ -355,7 +355,9 @@ def run_conn(server):
 
 
 def run_idle(server):
-    watch(server, server.wire.load("echo", PORTS["echo"], 16, seconds=1))  # to touch what is touched
+    watch(
+        server, server.wire.load("echo", PORTS["echo"], 16, seconds=1)
+    )  # to touch what is touched
     before, slabs = resident(server.pid), Slabs()
     load = server.wire.load("idle", PORTS["echo"], IDLE)
     begun(load)
@@ -457,7 +459,10 @@ def report(driver, case, ours, peers, device):
     unit = CASES[case][0]
     if case == "idle-memory":
         client = median(ours, "slabs")  # its end is the kernel's in both
-        value, peer = median(ours, "value"), median(peers, "value") + median(peers, "slabs") - client
+        value, peer = (
+            median(ours, "value"),
+            median(peers, "value") + median(peers, "slabs") - client,
+        )
         figure(driver, case, unit, value, Kernel.name, peer, peer / value)
         return
     keys = ["rate", "busy", "load", "others"] + (["legitimate"] if case == "syn-flood" else [])
