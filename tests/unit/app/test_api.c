@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "support/unit.h"
+#include "tcp/conn.h"
 #include "unit/app/fake_runtime.h"
 
 static struct runtime rt;
@@ -739,6 +740,19 @@ START_TEST(bad_questions_about_connections_are_refused)
 }
 END_TEST
 
+START_TEST(every_state_of_tcp_can_be_asked_for)
+{
+    static const char *const names[] = {
+#define X(id, name) [TCP_##id] = name,
+        TCP_STATES(X)
+#undef X
+    };
+    for (int i = TCP_CLOSED + 1; i < TCP_STATE_END; i++)
+        get1("/v1/connections", "state", names[i], 200), teardown();
+    get1("/v1/connections", "state", names[TCP_CLOSED], 400); /* nobody sees one there */
+}
+END_TEST
+
 START_TEST(listeners_are_added_up_over_workers)
 {
     for (unsigned w = 0; w < 2; w++) {
@@ -879,7 +893,7 @@ UNIT_MAIN("api", setup, teardown, the_index_lists_paths_that_exist, unknown_path
           addresses_are_worker_zeros, of_a_path_the_smallest_mtu_is_shown,
           a_connection_is_shown_as_ss_does, a_connection_in_time_wait_has_less_to_say,
           unknown_connections_are_404, a_connection_is_reset, pages_of_connections_follow_on,
-          bad_questions_about_connections_are_refused, listeners_are_added_up_over_workers,
-          reload_says_what_was_wrong, capture_starts_with_what_was_asked,
-          capture_defaults_to_all_workers, bad_bodies_change_nothing,
-          the_log_holds_no_control_characters)
+          bad_questions_about_connections_are_refused, every_state_of_tcp_can_be_asked_for,
+          listeners_are_added_up_over_workers, reload_says_what_was_wrong,
+          capture_starts_with_what_was_asked, capture_defaults_to_all_workers,
+          bad_bodies_change_nothing, the_log_holds_no_control_characters)
