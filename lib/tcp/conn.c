@@ -49,6 +49,8 @@ void conn_set_state(struct tcp_conn *c, enum tcp_state to)
 {
     assert((successors[c->state] & 1u << to) && "an edge of RFC 9293's figure 5");
     c->state = to;
+    if (to == TCP_CLOSED)
+        c->flags &= ~(uint32_t)TCP_CONN_DUE;
 }
 
 /* ---- the service's side ---- */
@@ -243,17 +245,10 @@ static bool service_knows(const struct tcp_conn *c)
     return !conn_has(c, TCP_CONN_PASSIVE) || c->state >= TCP_ESTABLISHED;
 }
 
-static void close_now(struct tcp_conn *c)
-{
-    conn_set_state(c, TCP_CLOSED);
-    c->flags &= ~(uint32_t)(TCP_CONN_SYN_DUE | TCP_CONN_ACK_DUE | TCP_CONN_RST_DUE |
-                            TCP_CONN_PROBE_DUE | TCP_CONN_KEEP_DUE | TCP_CONN_TLP_DUE);
-}
-
 void conn_fail(struct tcp_conn *c, enum stream_code code)
 {
     bool knows = service_knows(c);
-    close_now(c);
+    conn_set_state(c, TCP_CLOSED);
     if (knows)
         stream_failed(&c->stream, code);
     else

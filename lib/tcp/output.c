@@ -561,9 +561,7 @@ unsigned tcp_output(struct tcp_conn *c, unsigned segments, uint32_t bytes, tick_
 
 bool tcp_wants_output(const struct tcp_conn *c, tick_t now)
 {
-    const uint32_t due = TCP_CONN_SYN_DUE | TCP_CONN_ACK_DUE | TCP_CONN_RST_DUE |
-                         TCP_CONN_PROBE_DUE | TCP_CONN_KEEP_DUE | TCP_CONN_TLP_DUE;
-    if (c->flags & due)
+    if (c->flags & TCP_CONN_DUE)
         return true;
     if (c->state == TCP_CLOSED || in_handshake(c))
         return false;

@@ -343,6 +343,8 @@ uint16_t receiver_window(struct tcp_receiver *r, bool syn, bool lean)
     /* Rounded down, the window would seem to shrink (RFC 7323 2.4): up, where there is room. */
     if (units << scale < known && (units + 1) << scale <= room)
         units++;
+    if (syn && units > UINT16_MAX) /* again, after an ACK that could tell more */
+        units = UINT16_MAX;
     r->right = seq32_max(r->right, seq32_add(r->nxt, units << scale));
     assert(units <= UINT16_MAX && "never more is offered than the field can tell");
     invariant(receiver_ok(r));
