@@ -99,7 +99,9 @@ void inflight_push(struct inflight *f, seq32_t seq, uint32_t len, tick_t now)
 {
     assert(len > 0 && f->seg && inflight_count(f) <= f->mask && "room was reserved");
     uint32_t pos = f->tail++;
-    *inflight_at(f, pos) = (struct tcp_seg){.seq = seq, .len = len, .sent = now, .sends = 1};
+    *inflight_at(f, pos) =
+        (struct tcp_seg){.seq = seq, .len = len, .sent = now, .sends = 1, .order = f->order};
+    f->order = seq32_add(f->order, 1);
     link_newest(f, pos);
 }
 
@@ -270,6 +272,8 @@ void inflight_resend(struct inflight *f, uint32_t pos, tick_t now)
         unlink_flying(f, pos);
     g->flags |= TCP_SEG_RESENT;
     g->sent = now;
+    g->order = f->order;
+    f->order = seq32_add(f->order, 1);
     g->sends = (uint16_t)(g->sends + (g->sends < UINT16_MAX));
     link_newest(f, pos);
 }
@@ -286,13 +290,14 @@ void inflight_renege(struct inflight *f)
     f->sacked = f->sacked_records = 0;
 }
 
-/* Into the list by its time, looking from `near` in the list on; nearly always it goes there. */
-static void link_by_time(struct inflight *f, uint32_t pos, uint32_t near)
+/* Into the list by its order, looking from `near` in the list on; nearly always it goes there. */
+static void link_by_order(struct inflight *f, uint32_t pos, uint32_t near)
 {
     const struct tcp_seg *g = inflight_at(f, pos);
-    while (near != f->oldest && inflight_at(f, inflight_at(f, near)->earlier)->sent > g->sent)
+    while (near != f->oldest &&
+           seq32_gt(inflight_at(f, inflight_at(f, near)->earlier)->order, g->order))
         near = inflight_at(f, near)->earlier;
-    while (inflight_at(f, near)->sent <= g->sent) {
+    while (seq32_le(inflight_at(f, near)->order, g->order)) {
         if (near == f->newest) {
             link_newest(f, pos);
             return;
@@ -313,7 +318,7 @@ void inflight_unlose(struct inflight *f)
         if (f->flying == 0)
             link_newest(f, p);
         else
-            link_by_time(f, p, near);
+            link_by_order(f, p, near);
         near = p;
     }
 }
@@ -322,18 +327,18 @@ void inflight_unlose(struct inflight *f)
 
 static bool list_ok(const struct inflight *f)
 {
-    tick_t sent = 0;
+    seq32_t order = f->flying > 0 ? inflight_at(f, f->oldest)->order : f->order;
     uint32_t p = f->oldest;
     for (uint32_t n = f->flying; n > 0; n--) {
         const struct tcp_seg *g = inflight_at(f, p);
         if (p - f->head >= inflight_count(f) || (g->flags & (TCP_SEG_SACKED | TCP_SEG_LOST)) ||
-            g->sent < sent)
+            seq32_lt(g->order, order))
             return false;
         if (n == 1)
             return p == f->newest;
         if (inflight_at(f, g->later)->earlier != p)
             return false;
-        sent = g->sent;
+        order = g->order;
         p = g->later;
     }
     return true;

@@ -40,6 +40,7 @@ struct tcp_seg {
     uint32_t later;
     uint16_t flags; /* enum tcp_seg_flag */
     uint16_t sends; /* transmissions, saturating */
+    seq32_t order;  /* of the last transmission: many have the same time */
 };
 
 _Static_assert(sizeof(struct tcp_seg) == 32, "two to a cache line");
@@ -53,6 +54,7 @@ struct inflight {
     uint32_t oldest; /* positions; valid while flying > 0 */
     uint32_t newest;
     uint32_t flying;         /* records in the list */
+    seq32_t order;           /* of the next transmission */
     uint32_t sacked;         /* bytes of SACKED segments */
     uint32_t sacked_records; /* their number */
     uint32_t lost;           /* bytes of LOST ones */

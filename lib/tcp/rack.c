@@ -4,11 +4,6 @@
 #define DUP_THRESH  3u  /* RFC 5681 3.2 */
 #define REO_PERSIST 16u /* recoveries: RFC 8985 6.2 step 4 */
 
-static bool sent_after(tick_t t1, seq32_t end1, tick_t t2, seq32_t end2)
-{
-    return t1 > t2 || (t1 == t2 && seq32_gt(end1, end2));
-}
-
 /* RFC 8985 6.2 steps 1 and 2 */
 void rack_delivered(struct tcp_sender *s, const struct tcp_seg *seg, tick_t echoed, tick_t now)
 {
@@ -20,11 +15,11 @@ void rack_delivered(struct tcp_sender *s, const struct tcp_seg *seg, tick_t echo
         if (s->rtt.min != TICK_NEVER && rtt < s->rtt.min)
             return;
     }
-    seq32_t end = tcp_seg_end(seg);
-    if (s->rack_rtt > 0 && !sent_after(seg->sent, end, s->rack_sent, s->rack_end))
+    /* RFC 8985 6.2's RACK_sent_after without its guess at the order within a burst. */
+    if (s->rack_rtt > 0 && !seq32_gt(seg->order, s->rack_order))
         return;
     s->rack_sent = seg->sent;
-    s->rack_end = end;
+    s->rack_order = seg->order;
     s->rack_rtt = rtt > 0 ? rtt : 1;
 }
 
@@ -79,7 +74,7 @@ bool rack_detect(struct tcp_sender *s, tick_t now)
     tick_t allowed = s->rack_rtt + reordering_window(s);
     while (f->flying > 0) {
         const struct tcp_seg *g = inflight_at(f, f->oldest);
-        if (!sent_after(s->rack_sent, s->rack_end, g->sent, tcp_seg_end(g)))
+        if (!seq32_gt(s->rack_order, g->order))
             break;
         if (g->sent + allowed > now) {
             s->reorder_at = g->sent + allowed;

@@ -29,7 +29,8 @@ struct delivery {
     struct tcp_sack duplicated;
 };
 
-/* seg is newly acknowledged, one way or the other. */
+/* seg is newly acknowledged, one way or the other. echoed: when the segment that has made the other
+ * side say so was sent; TICK_NEVER: unknown. */
 void rack_delivered(struct tcp_sender *s, const struct tcp_seg *seg, tick_t echoed, tick_t now);
 /* All of d has been delivered: what it says about reordering. */
 void rack_acked(struct tcp_sender *s, const struct delivery *d);

@@ -257,8 +257,10 @@ static bool frto_says_so(struct tcp_sender *s, const struct delivery *d, tick_t 
     bool original = s->sack ? d->once && seq32_le(d->low_end, s->recovery_end) : moved;
     if (original && seq32_gt(s->nxt, s->recovery_end)) /* step 3b */
         return true;
-    if (!moved)
-        set_cwnd(s, least(s->cc.cwnd, 3 * s->mss)); /* 3a */
+    if (!moved) { /* 3a */
+        set_cwnd(s, least(s->cc.cwnd, 3 * s->mss));
+        s->resend_due = true;
+    }
     return false;
 }
 

@@ -210,11 +210,12 @@ struct tcp_seg *sender_last(struct tcp_sender *s)
 
 /* ---- receiving: the scoreboard ---- */
 
-static void delivered(struct tcp_sender *s, const struct tcp_seg *g, const struct sender_ack *a,
-                      tick_t now, struct delivery *d)
+/* echoed: TICK_NEVER where it is not about g. */
+static void delivered(struct tcp_sender *s, const struct tcp_seg *g, tick_t echoed, tick_t now,
+                      struct delivery *d)
 {
     seq32_t end = tcp_seg_end(g);
-    rack_delivered(s, g, a->echoed, now);
+    rack_delivered(s, g, echoed, now);
     d->high_end = seq32_max(d->high_end, end);
     if (g->flags & TCP_SEG_RESENT) {
         d->resent = true;
@@ -235,7 +236,7 @@ static void acknowledge(struct tcp_sender *s, const struct sender_ack *a, tick_t
     while (f->head != f->tail && seq32_le(tcp_seg_end(inflight_at(f, f->head)), a->ack)) {
         const struct tcp_seg *g = inflight_at(f, f->head);
         if (!(g->flags & TCP_SEG_SACKED)) {
-            delivered(s, g, a, now, d);
+            delivered(s, g, a->echoed, now, d);
             d->fresh += g->len;
         }
         inflight_pop(f);
@@ -261,7 +262,8 @@ static void sack_block(struct tcp_sender *s, const struct tcp_sack *b, const str
         return;
     uint32_t p = inflight_skip_sacked(f, inflight_find(f, b->left));
     while (p != f->tail && seq32_le(tcp_seg_end(inflight_at(f, p)), b->right)) {
-        delivered(s, inflight_at(f, p), a, now, d);
+        /* Only what comes in order is echoed (RFC 7323 4.3). */
+        delivered(s, inflight_at(f, p), TICK_NEVER, now, d);
         d->sacked += inflight_at(f, p)->len;
         inflight_sack(f, p);
         p = inflight_skip_sacked(f, p + 1);

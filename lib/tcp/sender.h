@@ -98,7 +98,7 @@ struct tcp_sender {
     tick_t rack_sent;
     tick_t rack_rtt;   /* 0: nothing yet */
     tick_t reorder_at; /* when the next segment's time to be late is over; TICK_NEVER: none */
-    seq32_t rack_end;
+    seq32_t rack_order;
     seq32_t rack_dsack_round; /* while rack_round */
     seq32_t fack;             /* highest acknowledged, cumulatively or selectively */
     uint8_t reo_steps;        /* reo_wnd_mult */

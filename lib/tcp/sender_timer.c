@@ -107,13 +107,22 @@ static enum sender_action rto_expired(struct tcp_sender *s, tick_t now)
     return SENDER_TIMED_OUT;
 }
 
+/* RFC 8985 7.3: whether the owner manages to send the probe or not, the timeout is next. */
+static enum sender_action probe_expired(struct tcp_sender *s, tick_t now)
+{
+    s->tlp_out = true;
+    s->tlp_resent = false;
+    s->tlp_end = s->nxt;
+    sender_timer_restart(s, now);
+    return SENDER_PROBE;
+}
+
 static enum sender_action expired(struct tcp_sender *s, tick_t now)
 {
     switch ((enum sender_timer)s->timer_kind) {
     case SENDER_TIMER_RTO: return rto_expired(s, now);
     case SENDER_TIMER_TLP:
-        sender_timer_restart(s, now); /* RFC 8985 7.3 */
-        return SENDER_PROBE;
+        return probe_expired(s, now);
     case SENDER_TIMER_REORDER: return reorder_expired(s, now);
     case SENDER_TIMER_FRTO:
         recovery_give_up_frto(s); /* RFC 5682 2.1 step 2b */
