@@ -149,6 +149,15 @@ def runtime(path):
         return int(file.read().split()[0]) / 1e9
 
 
+def thread_named(name):
+    """One of the kernel's."""
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(OSError), open(f"/proc/{pid}/comm", encoding="utf-8") as file:
+            if file.read().strip() == name:
+                return pid
+    raise Missing(f"there is no thread {name}")
+
+
 def resident(pid):
     """Bytes."""
     with open(f"/proc/{pid}/statm", encoding="ascii") as file:
@@ -158,8 +167,7 @@ def resident(pid):
 class Core:
     def __init__(self, number):
         self.number = number
-        found = machine.run("pgrep", "-x", f"ksoftirqd/{number}", check=False).stdout.split()
-        self.softirqd = found[0] if found else None
+        self.softirqd = thread_named(f"ksoftirqd/{number}")
 
     def look(self, thread):
         """Seconds since some time: all, not idle, of the server's thread, of interrupts."""
@@ -167,7 +175,7 @@ class Core:
             line = next(l for l in file if l.startswith(f"cpu{self.number} ")).split()
         idle, iowait, irq, softirq, steal = (int(n) / TICK for n in line[4:9])
         wall = time.monotonic() - steal
-        interrupts = irq + softirq + (runtime(self.softirqd) if self.softirqd else 0)
+        interrupts = irq + softirq + runtime(self.softirqd)
         return wall, wall - idle - iowait, runtime(thread), interrupts
 
 
