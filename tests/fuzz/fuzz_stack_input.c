@@ -100,7 +100,7 @@ static bool is_rx_reason(enum drop d)
 {
     if (d >= DROP_FRAG_OVERLAP && d <= DROP_FRAG_TINY)
         return false;
-    return d <= DROP_UDP_PORT;
+    return d <= DROP_TCP_MEMORY;
 }
 
 static uint64_t rx_drops(const struct fuzz *f)
@@ -380,12 +380,17 @@ static void control(struct fuzz *f)
     struct ctl_neighbour neighbours[3];
     struct ctl_address addresses[3];
     struct ctl_path paths[3];
+    struct ctl_connection connections[3];
+    struct ctl_listener listeners[3];
     uint8_t kind = reader_u8(&f->in) % CTL_REQUEST_END;
     struct ctl_request r = {.kind = kind, .max = 3};
     switch (r.kind) {
     case CTL_NEIGHBOURS: r.rows.neighbour = neighbours; break;
     case CTL_ADDRESSES: r.rows.address = addresses; break;
     case CTL_PATHS: r.rows.path = paths; break;
+    case CTL_CONNECTIONS:
+    case CTL_CONNECTION: r.rows.connection = connections; break;
+    case CTL_LISTENERS: r.rows.listener = listeners; break;
     default: break;
     }
     for (unsigned pages = 0; pages == 0 || r.more; pages++) {
