@@ -18,7 +18,6 @@ void rack_delivered(struct tcp_sender *s, const struct tcp_seg *seg, tick_t echo
     /* RFC 8985 6.2's RACK_sent_after without its guess at the order within a burst. */
     if (s->rack_rtt > 0 && !seq32_gt(seg->order, s->rack_order))
         return;
-    s->rack_sent = seg->sent;
     s->rack_order = seg->order;
     s->rack_rtt = rtt > 0 ? rtt : 1;
 }

@@ -3,8 +3,7 @@
 
 #include <assert.h>
 
-#define DUP_THRESH 3u      /* RFC 5681 3.2 */
-#define FRTO_WAIT  TICK_MS /* for the owner to send something new */
+#define DUP_THRESH 3u /* RFC 5681 3.2 */
 
 static uint32_t flight_size(const struct tcp_sender *s)
 {
@@ -239,13 +238,12 @@ static bool dsack_says_so(struct tcp_sender *s, const struct delivery *d)
 }
 
 /* RFC 5682 2.1 and, with SACK, 3.1. */
-static bool frto_says_so(struct tcp_sender *s, const struct delivery *d, tick_t now)
+static bool frto_says_so(struct tcp_sender *s, const struct delivery *d)
 {
     bool moved = d->acked > 0;
     if (s->frto == SENDER_FRTO_RESENT) {
         if (moved && seq32_lt(s->una, s->recovery_end)) { /* step 2b */
             s->frto = SENDER_FRTO_NEW;
-            s->frto_at = now + FRTO_WAIT;
         } else if (moved || d->sacked || d->duplicate) { /* 2a */
             s->frto = SENDER_FRTO_OFF;
         }
@@ -268,7 +266,7 @@ void recovery_check_undo(struct tcp_sender *s, const struct delivery *d, tick_t 
 {
     bool dsack = dsack_says_so(s, d);
     bool eifel = eifel_says_so(s, echoed);
-    bool frto = frto_says_so(s, d, now);
+    bool frto = frto_says_so(s, d);
     if (s->undo_ok && (dsack || eifel || frto))
         undo(s, now);
 }

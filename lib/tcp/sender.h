@@ -95,7 +95,6 @@ struct tcp_sender {
     uint32_t prr_flight; /* RecoverFS */
 
     /* RACK (RFC 8985 5.2): of the most recently sent of what has been delivered. */
-    tick_t rack_sent;
     tick_t rack_rtt;   /* 0: nothing yet */
     tick_t reorder_at; /* when the next segment's time to be late is over; TICK_NEVER: none */
     seq32_t rack_order;
@@ -131,7 +130,6 @@ struct tcp_sender {
     seq32_t timed_out_una; /* una at the last one */
     tick_t timer;          /* the one that runs; TICK_NEVER: none */
     tick_t rto_from;       /* the retransmission timer runs from here */
-    tick_t frto_at;        /* in SENDER_FRTO_NEW: when waiting for new data ends */
     tick_t last_sent;      /* of anything; 0: nothing yet */
     tick_t stalled_since;  /* the oldest unacknowledged data was first sent or una last moved; with
                               inflight not empty */

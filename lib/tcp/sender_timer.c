@@ -19,6 +19,7 @@
 #include "base/invariant.h"
 #include "tcp/recovery.h"
 
+#define FRTO_WAIT   TICK_MS       /* from when una has moved, for the owner to send something new */
 #define PROBE_SLACK (2 * TICK_MS) /* so that the other side's timers and scheduler are no loss */
 
 /* RFC 8985 7.2: one probe, with SACK, outside of recovery, and while nothing is SACKED. A round
@@ -58,7 +59,7 @@ void sender_timer_set(struct tcp_sender *s)
         earlier(s, tick_min(probe_at(s), rto_at), SENDER_TIMER_TLP); /* RFC 8985 7.2 */
     earlier(s, s->reorder_at, SENDER_TIMER_REORDER);
     if (s->frto == SENDER_FRTO_NEW && seq32_eq(s->nxt, s->recovery_end))
-        earlier(s, s->frto_at, SENDER_TIMER_FRTO);
+        earlier(s, s->rto_from + FRTO_WAIT, SENDER_TIMER_FRTO);
 }
 
 void sender_timer_restart(struct tcp_sender *s, tick_t now)
@@ -121,8 +122,7 @@ static enum sender_action expired(struct tcp_sender *s, tick_t now)
 {
     switch ((enum sender_timer)s->timer_kind) {
     case SENDER_TIMER_RTO: return rto_expired(s, now);
-    case SENDER_TIMER_TLP:
-        return probe_expired(s, now);
+    case SENDER_TIMER_TLP: return probe_expired(s, now);
     case SENDER_TIMER_REORDER: return reorder_expired(s, now);
     case SENDER_TIMER_FRTO:
         recovery_give_up_frto(s); /* RFC 5682 2.1 step 2b */
