@@ -4,11 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/device.h"
 #include "sim/run.h"
 
-#define HEADROOM  128
-#define ROOM      2048
-#define FRAME_MAX (65535 + 18)
+#define HEADROOM 128
+#define ROOM     2048
 /* Calls of one stack for its timers, at one time and without a packet in between, that may be
  * needed. */
 #define IDLE_EXPIRES_MAX 16
@@ -95,20 +95,13 @@ static void watch_neighbours(struct sim_host *h, unsigned worker)
 
 /* Out */
 
-static void transmit(struct sim_host *h, struct pkt *p)
+/* Not at once: whoever hears it may answer, and this stack is at work. */
+static void on_wire(void *ctx, struct pkt *frame)
 {
-    uint8_t frame[FRAME_MAX];
-    must(p->total <= sizeof(frame));
-    must(pkt_ok(p));
-    must(!p->next || (h->cfg.iface.offload & IFACE_TX_MULTI_SEGS));
-    must(!(p->flags & (PKT_TX_IP_CSUM | PKT_TX_L4_CSUM | PKT_TX_TSO | PKT_TX_VLAN)));
-    pkt_copy_out(p, 0, frame, p->total);
-    /* Not at once: whoever hears it may answer, and this stack is at work. */
-    node_output_at(&h->node, 0, frame_create(h->node.sim, frame, p->total), h->node.sim->now);
-    pkt_free(p);
+    struct sim_host *h = ctx;
+    node_output_at(&h->node, 0, frame, h->node.sim->now);
 }
 
-/* Services run and connections send until none has anything left to do now. */
 static void drain(struct sim_worker *w)
 {
     struct pkt *burst[32];
@@ -116,7 +109,7 @@ static void drain(struct sim_worker *w)
     while (stack_pending(w->stack, 0) > 0) {
         unsigned n = stack_output(w->stack, 0, burst, 32, w->host->node.sim->now);
         for (unsigned i = 0; i < n; i++)
-            transmit(w->host, burst[i]);
+            device_send(w->host->node.sim, burst[i], w->host->cfg.iface.offload, on_wire, w->host);
         idle = n > 0 ? 0 : idle + 1;
         must_msg(idle <= IDLE_OUTPUTS_MAX, "something always wants to be done");
     }

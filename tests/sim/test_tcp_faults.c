@@ -69,6 +69,17 @@ static struct tcp_settings any_settings(struct sim *s)
     };
 }
 
+static uint32_t any_offload(struct sim *s)
+{
+    const uint32_t checksums = IFACE_TX_IP_CSUM | IFACE_TX_TCP_CSUM;
+    switch (sim_between(s, 0, 3)) {
+    case 0: return 0; /* single views only */
+    case 1: return IFACE_TX_MULTI_SEGS;
+    case 2: return checksums | (percent(s, 50) ? IFACE_TX_MULTI_SEGS : 0);
+    default: return checksums | IFACE_TX_MULTI_SEGS | IFACE_TX_TSO;
+    }
+}
+
 static struct sim_host *add_host(struct sim *s, unsigned n)
 {
     static const size_t views[] = {0, 512, 1000, 2048};
@@ -78,8 +89,9 @@ static struct sim_host *add_host(struct sim *s, unsigned n)
     c.limits.flows = 64;
     c.limits.time_wait = 64;
     c.iface.mtu = mtus[sim_between(s, 0, 5)];
-    if (c.iface.mtu <= 1500 && percent(s, 50))
-        c.iface.offload = 0; /* its device takes single views only */
+    c.iface.offload = any_offload(s);
+    if (c.iface.mtu > 1500) /* its packets take more than one view */
+        c.iface.offload |= IFACE_TX_MULTI_SEGS;
     c.view = views[sim_between(s, 0, 3)];
     c.n_workers = (uint16_t)sim_between(s, 1, 3);
     talks_listen(&c);
