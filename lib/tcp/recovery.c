@@ -211,7 +211,7 @@ static void undo(struct tcp_sender *s, tick_t now)
     inflight_unlose(&s->inflight);
     s->state = SENDER_OPEN;
     s->frto = SENDER_FRTO_OFF;
-    s->undo_ok = s->eifel = s->resend_due = false;
+    s->undo_ok = s->eifel = s->resend_due = s->ecn_wait = false;
     s->dup_acks = 0;
     /* What seemed lost was late: RACK has to know, or it finds the same again. */
     s->reordering_seen = true;

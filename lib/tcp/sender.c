@@ -372,7 +372,7 @@ static void moved(struct tcp_sender *s, const struct delivery *d, tick_t now)
 static void heed_ecn(struct tcp_sender *s, const struct sender_ack *a, const struct delivery *d,
                      tick_t now)
 {
-    if (s->ecn_wait && seq32_ge(s->una, s->ecn_end))
+    if (s->ecn_wait && seq32_gt(s->una, s->ecn_end))
         s->ecn_wait = false;
     if (!a->ece || s->ecn_wait || s->state > SENDER_DISORDER)
         return;

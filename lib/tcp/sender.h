@@ -120,7 +120,8 @@ struct tcp_sender {
     seq32_t eifel_end;
     tick_t resent_at; /* of the first retransmission of the episode, while eifel */
 
-    /* ECN (RFC 3168 6.1.2): no further reduction before una reaches this. */
+    /* ECN (RFC 3168 6.1.2): while ecn_wait, no further reduction before una is past this: then the
+     * segment with CWR has arrived, and the other side has stopped to echo what it told before. */
     seq32_t ecn_end;
     bool ecn_wait;
     bool cwr_due; /* the next new data carries CWR; conn.c clears it */

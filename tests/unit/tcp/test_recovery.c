@@ -142,6 +142,34 @@ START_TEST(loss_behind_the_window_is_another_event)
 }
 END_TEST
 
+START_TEST(also_where_it_was_found_before_the_end)
+{
+    lose_first_of_ten();
+    run(0);
+    push(4); /* 14 .. 17 */
+    pass(RTT);
+    sack(8, 15, 18);
+    ck_assert_uint_eq(s.inflight.lost, 7 * MSS); /* 8 .. 14 */
+    ack(14);
+    ck_assert_int_eq(s.state, SENDER_RECOVERY);
+    ck_assert_uint_eq(s.recovery_end.v, at(18).v);
+    ck_assert_uint_eq(count(COUNTER_TCP_RECOVERIES), 2);
+}
+END_TEST
+
+START_TEST(segments_are_not_cut_for_want_of_room)
+{
+    lose_first_of_ten();
+    run(0);
+    inflight_lose(&s.inflight, s.inflight.oldest);
+    s.cc.cwnd = sender_in_flight(&s) + MSS - 1;
+    ck_assert_uint_eq(sender_room(&s), 0);
+    ck_assert(!sender_resends(&s));
+    s.cc.cwnd++;
+    ck_assert(sender_resends(&s));
+}
+END_TEST
+
 START_TEST(blocks_that_are_no_news_change_nothing)
 {
     push(6);
@@ -191,7 +219,9 @@ START_TEST(new_reno_takes_one_loss_a_partial_ack)
     run(0);
     expect_again(4);
     pass(RTT);
+    ck_assert_uint_eq(s.prr_delivered, 5 * MSS); /* 10 .. 13 and the third */
     ack(7);
+    ck_assert_uint_eq(s.prr_delivered, 6 * MSS); /* 4; 5 and 6 have been counted */
     run(0);
     expect_again(7);
     ck_assert_int_eq(s.state, SENDER_RECOVERY);
@@ -482,8 +512,9 @@ END_TEST
 START_TEST(in_the_same_millisecond_nobody_knows)
 {
     lose_first_of_ten();
+    pass(300 * TICK_US);
     run(0);
-    echoes(now);
+    echoes(now - 200 * TICK_US);
     pass(1 * MS);
     ack(8);
     ck_assert_uint_eq(count(COUNTER_TCP_SPURIOUS), 0);
@@ -582,6 +613,41 @@ START_TEST(one_reduction_a_window_for_echoes)
 }
 END_TEST
 
+START_TEST(an_echo_is_heeded_once_until_the_answer_has_arrived)
+{
+    push(2); /* 4, 5 */
+    pass(RTT);
+    congestion_echo(6);
+    ck_assert_uint_eq(count(COUNTER_TCP_ECE_RX), 1);
+    ck_assert_int_eq(s.state, SENDER_OPEN); /* nothing is in flight */
+    uint32_t cwnd = s.cc.cwnd;
+    congestion_echo(6); /* with data of the other side's */
+    push(2);            /* 6 has CWR */
+    congestion_echo(6);
+    ck_assert_uint_eq(s.cc.cwnd, cwnd);
+    ck_assert_uint_eq(count(COUNTER_TCP_ECE_RX), 1);
+    congestion_echo(7);
+    ck_assert_uint_eq(count(COUNTER_TCP_ECE_RX), 2);
+}
+END_TEST
+
+START_TEST(a_reduction_for_an_echo_is_not_undone)
+{
+    lose_first_of_ten();
+    run(0);
+    pass(RTT);
+    ack(14);
+    push(2);
+    pass(RTT);
+    congestion_echo(15);
+    uint32_t ssthresh = s.cc.ssthresh;
+    sack(15, 4, 5);
+    ck_assert(result.dsack);
+    ck_assert_uint_eq(s.cc.ssthresh, ssthresh);
+    ck_assert_uint_eq(count(COUNTER_TCP_SPURIOUS), 0);
+}
+END_TEST
+
 START_TEST(loss_in_such_a_window_reduces_no_more)
 {
     push(10);
@@ -608,6 +674,7 @@ END_TEST
 UNIT_MAIN("recovery", setup, talk_end, halves_the_window_of_new_reno, reduces_in_proportion,
           after_many_losses_conserves_packets_then_catches_up,
           the_first_retransmission_goes_in_any_case, loss_behind_the_window_is_another_event,
+          also_where_it_was_found_before_the_end, segments_are_not_cut_for_want_of_room,
           blocks_that_are_no_news_change_nothing, limited_transmit_for_two_duplicates,
           new_reno_takes_one_loss_a_partial_ack, duplicates_keep_new_data_going,
           duplicates_after_a_timeout_are_no_second_loss, more_duplicates_than_segments_say_nothing,
@@ -620,5 +687,6 @@ UNIT_MAIN("recovery", setup, talk_end, halves_the_window_of_new_reno, reduces_in
           or_that_it_did_not, in_the_same_millisecond_nobody_knows,
           a_timeout_is_undone_by_a_timestamp, dsacks_of_all_that_was_sent_again_undo,
           a_dsack_of_something_else_does_not, a_dsack_within_a_block_counts,
-          one_reduction_a_window_for_echoes, loss_in_such_a_window_reduces_no_more,
+          one_reduction_a_window_for_echoes, an_echo_is_heeded_once_until_the_answer_has_arrived,
+          a_reduction_for_an_echo_is_not_undone, loss_in_such_a_window_reduces_no_more,
           loss_tells_the_other_side_that_the_window_is_reduced)

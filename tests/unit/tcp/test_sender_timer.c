@@ -117,6 +117,31 @@ START_TEST(rto_starts_anew_when_una_moves)
 }
 END_TEST
 
+START_TEST(rto_starts_anew_when_the_first_segment_is_sent_again)
+{
+    setup_without_sack();
+    push(10);
+    pass(RTT);
+    for (unsigned i = 0; i < 3; i++)
+        ack(0);
+    run(0);
+    expect_again(0);
+    ck_assert_uint_eq(sender_deadline(&s), now + s.rtt.rto);
+}
+END_TEST
+
+START_TEST(an_overdue_timeout_waits_for_what_reordering_has_found)
+{
+    push(2);
+    pass(RTT);
+    sack(0, 1, 2);
+    pass(TICK_SEC); /* nobody came to look */
+    ck_assert_int_eq(sender_expire(&s, now), SENDER_RESEND);
+    ck_assert_uint_eq(sender_deadline(&s), now + s.rtt.rto);
+    ck_assert_uint_eq(count(COUNTER_TCP_RTO), 0);
+}
+END_TEST
+
 START_TEST(rto_doubles_up_to_a_minute)
 {
     setup_without_sack();
@@ -325,9 +350,11 @@ END_TEST
 UNIT_MAIN("sender_timer", setup, talk_end, nothing_runs_while_nothing_is_in_flight,
           a_syn_times_out_after_a_second_then_two, after_a_lost_syn_one_segment_and_three_seconds,
           a_syn_that_was_only_late_costs_nothing, rto_starts_anew_when_una_moves,
-          rto_doubles_up_to_a_minute, backoff_stays_until_there_is_a_sample,
-          a_timestamp_tells_of_which, a_timeout_that_nobody_acts_upon_comes_again_later,
-          probes_after_two_round_trips, a_single_segment_may_wait_for_a_delayed_ack,
+          rto_starts_anew_when_the_first_segment_is_sent_again,
+          an_overdue_timeout_waits_for_what_reordering_has_found, rto_doubles_up_to_a_minute,
+          backoff_stays_until_there_is_a_sample, a_timestamp_tells_of_which,
+          a_timeout_that_nobody_acts_upon_comes_again_later, probes_after_two_round_trips,
+          a_single_segment_may_wait_for_a_delayed_ack,
           where_the_timeout_is_no_later_a_probe_goes_in_its_place, one_probe_for_a_tail,
           no_probe_without_sack_or_measure_or_when_something_is_amiss,
           a_probe_that_repairs_a_loss_is_a_loss, a_probe_that_was_needless_is_none,
