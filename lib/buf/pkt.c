@@ -196,6 +196,18 @@ void pkt_copy_out(const struct pkt *p, uint32_t offset, void *dst, uint32_t len)
     }
 }
 
+bool pkt_merge(struct pkt *v, struct pkt *p)
+{
+    uint32_t n = p->total;
+    if (n > PKT_MERGE_MAX || n > v->tailroom || !pkt_writable(v))
+        return false;
+    pkt_copy_out(p, 0, v->data + v->len, n);
+    v->len += n;
+    v->tailroom = (uint16_t)(v->tailroom - n);
+    pkt_free(p);
+    return true;
+}
+
 static struct pkt *view_slice(struct pkt_pool *pool, struct pkt *v, uint32_t offset, uint32_t len)
 {
     struct pkt *s = pool->alloc_view(pool);

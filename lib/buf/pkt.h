@@ -160,6 +160,14 @@ void pkt_trim(struct pkt *p, uint32_t total);
 void pkt_append(struct pkt *head, struct pkt *tail);
 
 /*
+ * The bytes of p behind those of the view v, copied, where they are few and v has room that nobody
+ * shares: so that many small packets need not hold a buffer each. True: p is taken; the total of
+ * the chain that v is in is the caller's to correct.
+ */
+#define PKT_MERGE_MAX 256u /* up to so many bytes a copy costs less than the buffer it saves */
+bool pkt_merge(struct pkt *v, struct pkt *p);
+
+/*
  * Makes the first n bytes of the chain contiguous in the head view; views emptied by it are freed.
  * False where n exceeds the chain or the head's tailroom, or the head's memory is shared; the
  * packet is then unchanged.

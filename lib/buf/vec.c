@@ -7,9 +7,6 @@
 
 #define FIRST_CAPACITY 8u
 
-/* Up to so many bytes a copy costs less than the packet that it saves. */
-#define MERGE_MAX 256u
-
 static void pkt_flatten(const struct vec *v, uint32_t offset, uint8_t *dst, uint32_t len)
 {
     pkt_copy_out(v->of.pkt, offset, dst, len);
@@ -130,25 +127,17 @@ static struct vec_slot *open_slot(const struct vec_queue *q)
     return last->vec.ops == &pkt_vec_ops && !last->vec.of.pkt->next ? last : NULL;
 }
 
-static bool merge(struct vec_queue *q, const struct pkt *p)
-{
-    struct vec_slot *last = p->total <= MERGE_MAX ? open_slot(q) : NULL;
-    uint8_t *to = last ? pkt_put(last->vec.of.pkt, p->total) : NULL;
-    if (!to)
-        return false;
-    pkt_copy_out(p, 0, to, p->total);
-    last->vec.len += p->total;
-    last->end += p->total;
-    q->back += p->total;
-    invariant(vec_queue_ok(q));
-    return true;
-}
-
 bool vec_queue_push_pkt(struct vec_queue *q, struct pkt *p)
 {
-    if (!merge(q, p))
+    struct vec_slot *last = open_slot(q);
+    uint32_t n = p->total;
+    if (!last || !pkt_merge(last->vec.of.pkt, p))
         return vec_queue_push(q, vec_of_pkt(p));
-    pkt_free(p);
+    last->vec.of.pkt->total += n;
+    last->vec.len += n;
+    last->end += n;
+    q->back += n;
+    invariant(vec_queue_ok(q));
     return true;
 }
 

@@ -41,8 +41,8 @@ static bool above_high(const struct stream *s)
 static bool stream_ok(const struct stream *s)
 {
     if (s->bits & STREAM_OVER)
-        return !(s->bits & (TELL | STREAM_FULL)) && !list_linked(&s->node) && !s->in &&
-               s->unconsumed == 0 && vec_queue_count(&s->out) == 0;
+        return !(s->bits & (TELL | STREAM_FULL | STREAM_HELD)) && !list_linked(&s->node) &&
+               !s->in && s->unconsumed == 0 && vec_queue_count(&s->out) == 0;
     if ((s->bits & STREAM_FULL) && (s->bits & STREAM_TELL_WRITABLE))
         return false;
     bool owed = s->bits & (STREAM_FULL | STREAM_OUT_END);
@@ -59,16 +59,29 @@ static void clear(struct stream *s, unsigned bits)
     s->bits = (uint16_t)(s->bits & ~bits);
 }
 
-static void join(struct stream *s)
+static bool has_data(const struct stream *s)
 {
-    if (!list_linked(&s->node))
+    return s->in || (s->bits & STREAM_TELL_END);
+}
+
+/* Is there something that may be told now? */
+static bool has_news(const struct stream *s)
+{
+    if (s->bits & (STREAM_TELL_OPENED | STREAM_TELL_WRITABLE))
+        return true;
+    return has_data(s) ? !(s->bits & STREAM_HELD) : s->bits & GONE;
+}
+
+static void join_if_news(struct stream *s)
+{
+    if (has_news(s) && !list_linked(&s->node))
         list_push_back(&s->ready->list, &s->node);
 }
 
 static void note(struct stream *s, enum stream_bit what)
 {
     set(s, what);
-    join(s);
+    join_if_news(s);
 }
 
 /* Notes that the outbound queue is above its high mark, or that it was and has fallen to the low
@@ -98,7 +111,7 @@ static void drop_inbound(struct stream *s)
 static void finish(struct stream *s)
 {
     uint32_t n = s->unconsumed + (s->in ? s->in->total : 0);
-    clear(s, TELL | STREAM_FULL);
+    clear(s, TELL | STREAM_FULL | STREAM_HELD);
     set(s, STREAM_OVER);
     list_remove(&s->node);
     drop_inbound(s);
@@ -172,6 +185,18 @@ void stream_consume(struct stream *s, uint32_t n)
     s->carrier->consume(s, n);
 }
 
+void stream_hold(struct stream *s)
+{
+    if (!lost(s))
+        set(s, STREAM_HELD);
+}
+
+void stream_release(struct stream *s)
+{
+    clear(s, STREAM_HELD);
+    join_if_news(s);
+}
+
 void stream_abort(struct stream *s)
 {
     if (s->bits & STREAM_OVER)
@@ -225,13 +250,18 @@ void stream_opened(struct stream *s)
 /* Appends the view, which stands alone. */
 static void append(struct stream *s, struct pkt *view)
 {
+    uint32_t len = view->len;
+    view->total = len;
+    if (s->in && pkt_merge(s->in_last, view)) {
+        s->in->total += len;
+        return;
+    }
     s->in_cost += pkt_cost(view);
     if (s->in) {
-        s->in->total += view->len;
+        s->in->total += len;
         s->in_last->next = view;
     } else {
         s->in = view;
-        view->total = view->len;
     }
     s->in_last = view;
 }
@@ -255,7 +285,7 @@ void stream_arrived(struct stream *s, struct pkt *p)
         else
             pkt_free(view);
     }
-    join(s);
+    join_if_news(s);
     invariant(stream_ok(s));
 }
 
@@ -289,7 +319,7 @@ void stream_failed(struct stream *s, enum stream_code code)
     if (s->bits & (STREAM_OVER | GONE))
         return;
     vec_queue_drop(&s->out, vec_queue_bytes(&s->out));
-    clear(s, STREAM_FULL | STREAM_TELL_WRITABLE);
+    clear(s, STREAM_FULL | STREAM_TELL_WRITABLE | STREAM_HELD);
     s->code = (uint8_t)code;
     note(s, STREAM_TELL_RESET);
     invariant(stream_ok(s));
@@ -342,7 +372,7 @@ static struct pkt *next_view(struct stream *s)
 
 static void tell_data(struct stream *s, unsigned views)
 {
-    while (views-- > 0 && (s->in || (s->bits & STREAM_TELL_END))) {
+    while (views-- > 0 && has_data(s) && !(s->bits & STREAM_HELD)) {
         struct pkt *view = next_view(s);
         bool end = !s->in && take(s, STREAM_TELL_END);
         if (end)
@@ -369,10 +399,13 @@ static void serve(struct stream *s, unsigned views)
     tell_opened(s);
     tell_writable(s);
     tell_data(s, views);
-    if (s->in || (s->bits & STREAM_TELL_END))
-        join(s);
-    else if (s->bits & GONE)
+    if (!has_data(s) && (s->bits & GONE))
         tell_last(s);
+    /* What was noted meanwhile may have been told, and what was told may have left more. */
+    if (has_news(s))
+        join_if_news(s);
+    else
+        list_remove(&s->node);
     invariant(stream_ok(s));
 }
 

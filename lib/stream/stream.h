@@ -10,7 +10,8 @@
  * service is given them, by stream_ready_run, one view at a time. Bytes that arrived count against
  * the carrier's window until the service says stream_consume for them, which it does when they have
  * left for the other side. So a service that does not consume stops its peer, and what waits is
- * bounded by the window.
+ * bounded by the window. A service that has no room for views either says stream_hold, and they
+ * wait in the chain.
  *
  * Outbound. The service appends promises (buf/vec.h) with stream_write; the carrier reads them at
  * any offset as often as it has to and drops what the peer has acknowledged (stream_acked). Water
@@ -109,6 +110,7 @@ enum stream_bit {
     STREAM_OUT_END = 1u << 7, /* the service has ended its direction */
     STREAM_OPENED = 1u << 8,  /* opened was told */
     STREAM_OVER = 1u << 9,    /* the service has had its last callback, or has aborted */
+    STREAM_HELD = 1u << 10,   /* the service wants no data now */
 };
 
 struct stream {
@@ -149,6 +151,10 @@ static inline uint32_t stream_unconsumed(const struct stream *s)
 {
     return s->unconsumed;
 }
+/* No data is given, and no end of it, until stream_release; or until the stream fails, so that a
+ * reset comes through. Within data() it holds for the next view. */
+void stream_hold(struct stream *s);
+void stream_release(struct stream *s);
 /* Ends both directions now. No callback follows. */
 void stream_abort(struct stream *s);
 

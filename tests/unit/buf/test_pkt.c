@@ -316,10 +316,47 @@ START_TEST(an_empty_pool_changes_nothing)
 }
 END_TEST
 
+START_TEST(merges_few_bytes_into_room_of_its_own)
+{
+    struct pkt *p = roomy(10);
+    struct pkt *q = heap_pkt(&pool, ramp + 10, 20, 7);
+    struct pkt *slice = pkt_slice(&pool.pool, p, 0, 10);
+    ck_assert(!pkt_merge(p, q)); /* somebody else looks at it */
+    pkt_free(slice);
+    ck_assert(pkt_merge(p, q));
+    p->total += 20;
+    assert_ramp(p, 0, 30);
+    ck_assert_uint_eq(p->tailroom, ROOM - 30);
+    ck_assert_uint_eq(pool.held, 1);
+    q = heap_pkt(&pool, ramp + 30, ROOM - 29, 0);
+    ck_assert(!pkt_merge(p, q)); /* one too many */
+    pkt_trim(q, ROOM - 30);
+    ck_assert(pkt_merge(p, q));
+    p->total = ROOM;
+    assert_ramp(p, 0, ROOM);
+    pkt_free(p);
+}
+END_TEST
+
+START_TEST(does_not_copy_many_to_save_a_buffer)
+{
+    struct heap_pool large;
+    heap_pool_init(&large, 0, 1000);
+    struct pkt *p = pkt_alloc_len(&large.pool, 1);
+    struct pkt *q = pkt_alloc_len(&large.pool, PKT_MERGE_MAX + 1);
+    ck_assert(!pkt_merge(p, q));
+    pkt_trim(q, PKT_MERGE_MAX);
+    ck_assert(pkt_merge(p, q));
+    pkt_free(p);
+    ck_assert_uint_eq(large.held, 0);
+}
+END_TEST
+
 UNIT_MAIN("pkt", setup, teardown, push_pull_and_put_keep_to_the_room,
           headroom_stops_at_its_types_end, trim_cuts_views_and_gives_back_tailroom,
           advances_over_views, append_keeps_the_heads_metadata, append_to_an_empty_head,
           pullup_gathers_over_views, pullup_refuses_what_does_not_fit, copies_out_any_range,
           slices_any_range, shared_memory_is_read_only, the_last_slice_owns_all_the_room,
           a_slice_outlives_the_rest_of_its_chain, a_copy_is_independent,
+          merges_few_bytes_into_room_of_its_own, does_not_copy_many_to_save_a_buffer,
           an_empty_pool_changes_nothing)

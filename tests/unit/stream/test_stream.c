@@ -248,6 +248,31 @@ START_TEST(views_without_bytes_are_not_given)
 }
 END_TEST
 
+/* A packet of one view with room behind its bytes. */
+static struct pkt *roomy(const char *what)
+{
+    struct pkt *p = pkt_alloc(&pool.pool);
+    size_t len = strlen(what);
+    memcpy(pkt_put(p, (uint32_t)len), what, len);
+    return p;
+}
+
+START_TEST(small_pieces_arrive_together)
+{
+    stream_arrived(&a.stream, roomy("one"));
+    stream_arrived(&a.stream, roomy("two"));
+    stream_arrived(&a.stream, bytes("three", 3));
+    ck_assert_uint_eq(pool.held, 1);
+    ck_assert_uint_eq(stream_cost(&a.stream), PKT_COST);
+    stream_arrived(&b.stream, bytes("full", 0));
+    stream_arrived(&b.stream, roomy("one"));
+    stream_arrived(&b.stream, roomy("two"));
+    run();
+    heard("a:onetwothree b:full b:onetwo ");
+    ck_assert_uint_eq(stream_unconsumed(&a.stream), 11);
+}
+END_TEST
+
 START_TEST(a_busy_stream_goes_behind_the_others)
 {
     stream_arrived(&a.stream, bytes("12345", 1));
@@ -434,9 +459,7 @@ END_TEST
 
 START_TEST(small_packets_share_a_promise)
 {
-    struct pkt *first = pkt_alloc(&pool.pool);
-    *pkt_put(first, 1) = '0';
-    stream_write_pkt(&a.stream, first);
+    stream_write_pkt(&a.stream, roomy("x"));
     for (unsigned i = 1; i < 50; i++)
         stream_write_pkt(&a.stream, bytes("x", 0));
     ck_assert_uint_eq(vec_queue_count(&a.stream.out), 1);
@@ -531,6 +554,75 @@ START_TEST(an_abort_returns_all_credit)
     heard("a:1 a:2 a:3 a:4 ");
     ck_assert_uint_eq(a.consumed, 10);
     ck_assert_uint_eq(a.aborted, 1);
+}
+END_TEST
+
+static void holds(struct end *e, enum event event)
+{
+    if (event == DATA)
+        stream_hold(&e->stream);
+}
+
+START_TEST(data_waits_while_it_is_held)
+{
+    a.then = holds;
+    stream_arrived(&a.stream, bytes("123", 1));
+    ck_assert(!run());
+    heard("a:1 ");
+    arrived(&a, "4");
+    stream_arrived_end(&a.stream);
+    ck_assert(stream_ready_empty(&ready));
+    stream_release(&a.stream);
+    ck_assert(!run());
+    heard("a:2 ");
+    a.then = NULL;
+    stream_release(&a.stream);
+    stream_release(&a.stream);
+    ck_assert(!run());
+    heard("a:3 a:4|end ");
+    stream_hold(&a.stream);
+    stream_end(&a.stream);
+    stream_finished(&a.stream);
+    run();
+    heard("a:ended "); /* no data was left to hold */
+}
+END_TEST
+
+START_TEST(what_is_held_does_not_end_but_may_fail)
+{
+    stream_hold(&a.stream);
+    stream_hold(&b.stream);
+    stream_opened(&a.stream);
+    arrived(&a, "a");
+    arrived(&b, "b");
+    stream_arrived_end(&a.stream);
+    stream_end(&a.stream);
+    stream_finished(&a.stream);
+    run();
+    heard("a:opened ");
+    stream_release(&a.stream);
+    stream_failed(&b.stream, STREAM_RESET);
+    stream_hold(&b.stream); /* too late */
+    run();
+    heard("a:a|end a:ended b:b b:reset ");
+}
+END_TEST
+
+static void releases(struct end *e, enum event event)
+{
+    if (event == WRITABLE)
+        stream_release(&e->stream);
+}
+
+START_TEST(writable_may_release_at_once)
+{
+    a.then = releases;
+    stream_hold(&a.stream);
+    arrived(&a, "1");
+    write_zeroes(&a, 100);
+    stream_acked(&a.stream, 100);
+    ck_assert(!run());
+    heard("a:writable a:1 ");
 }
 END_TEST
 
@@ -715,6 +807,11 @@ static struct pkt *numbered(uint64_t from, uint32_t len, uint8_t flip)
     uint8_t p[300];
     for (uint32_t i = 0; i < len; i++)
         p[i] = (uint8_t)(from + i) ^ flip;
+    if (len <= 100 && below(2)) {
+        struct pkt *room = pkt_alloc(&pool.pool);
+        memcpy(pkt_put(room, len), p, len);
+        return room;
+    }
     return heap_pkt(&pool, p, len, below(2) ? 0 : 1 + below(len));
 }
 
@@ -740,8 +837,12 @@ static void random_action(struct life *l)
 {
     struct stream *s = &l->stream;
     uint32_t what = below(400);
-    if (what < 160) {
+    if (what < 140) {
         stream_consume(s, below(stream_unconsumed(s) + 1));
+    } else if (what < 150) {
+        stream_hold(s);
+    } else if (what < 160) {
+        stream_release(s);
     } else if (what < 360) {
         for (unsigned i = 0; i < 5 && stream_writable(s); i++)
             random_write(l);
@@ -786,6 +887,7 @@ static void life_data(struct stream *s, struct pkt *view, bool end)
 {
     struct life *l = told(s);
     ck_assert(l->opened && !l->end && (view || end));
+    ck_assert(!(s->bits & STREAM_HELD));
     ck_assert_uint_lt(views_told++, views_max);
     for (uint32_t i = 0; view && i < view->len; i++)
         ck_assert_uint_eq(view->data[i], (uint8_t)(l->given + i));
@@ -925,6 +1027,8 @@ static void life_step(struct life *l)
     } else if (what == 51 && below(8) == 0) {
         stream_fini(s);
         life_begin(l);
+    } else if (what < 58 && what > 52) {
+        stream_release(s);
     } else if (what == 52) {
         uint32_t high = 2 + below(1000);
         stream_set_marks(s, high, below(high));
@@ -948,8 +1052,12 @@ static void live(unsigned steps)
         for (unsigned k = 0; k < LIVES; k++)
             life_check(&lives[k]);
     }
-    for (unsigned i = 0; i < 1000 && run_some(); i++)
-        ;
+    for (unsigned i = 0; i < LIVES; i++)
+        stream_release(&lives[i].stream);
+    for (unsigned i = 0; i < 1000; i++) {
+        run_some();
+        stream_release(&lives[i % LIVES].stream);
+    }
 }
 
 START_TEST(any_history_keeps_its_promises)
@@ -973,13 +1081,15 @@ START_TEST(any_history_keeps_its_promises)
 END_TEST
 
 UNIT_MAIN("stream", setup, teardown, a_life_in_order, the_last_view_carries_the_end,
-          views_without_bytes_are_not_given, a_busy_stream_goes_behind_the_others,
-          more_news_keep_its_place, who_was_not_reached_comes_first_the_next_time,
-          what_is_caused_meanwhile_waits, so_does_what_a_stream_causes_in_itself_beyond_its_share,
-          marks_tell_when_to_write, full_again_before_it_is_told_is_not_told,
-          many_small_promises_are_too_much_as_well, higher_marks_may_make_it_writable,
-          nothing_is_writable_after_the_end, the_bound_of_promises_refuses, packets_are_written,
-          small_packets_share_a_promise, a_reset_comes_behind_what_has_arrived,
+          views_without_bytes_are_not_given, small_pieces_arrive_together,
+          a_busy_stream_goes_behind_the_others, more_news_keep_its_place,
+          who_was_not_reached_comes_first_the_next_time, what_is_caused_meanwhile_waits,
+          so_does_what_a_stream_causes_in_itself_beyond_its_share, marks_tell_when_to_write,
+          full_again_before_it_is_told_is_not_told, many_small_promises_are_too_much_as_well,
+          higher_marks_may_make_it_writable, nothing_is_writable_after_the_end,
+          the_bound_of_promises_refuses, packets_are_written, small_packets_share_a_promise,
+          data_waits_while_it_is_held, what_is_held_does_not_end_but_may_fail,
+          writable_may_release_at_once, a_reset_comes_behind_what_has_arrived,
           what_failed_takes_no_more_and_says_so, it_may_fail_to_open,
           what_ended_in_order_does_not_fail, an_abort_returns_all_credit,
           may_abort_whatever_it_is_told, may_call_anything_when_it_is_over,
