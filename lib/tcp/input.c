@@ -58,6 +58,13 @@ static void syn_sent_ack_bad(struct tcp_conn *c, struct arrival *a)
     drop(c, a, DROP_TCP_ACK);
 }
 
+/* Is ack of something that was sent and not acknowledged? */
+static bool acks_new(const struct tcp_conn *c, seq32_t ack)
+{
+    const struct tcp_sender *s = &c->sender;
+    return seq32_between(ack, seq32_add(s->una, 1), seq32_add(s->nxt, 1));
+}
+
 /* Passes the acknowledgment of our SYN on. */
 static void take_syn_ack(struct tcp_conn *c, const struct arrival *a)
 {
@@ -80,7 +87,7 @@ static void in_syn_sent(struct tcp_conn *c, struct arrival *a)
 {
     const struct tcp_hdr *h = &a->h;
     bool acks = h->flags & TCP_ACK;
-    if (acks && (seq32_le(h->ack, c->iss) || seq32_gt(h->ack, c->sender.nxt))) {
+    if (acks && !acks_new(c, h->ack)) {
         syn_sent_ack_bad(c, a);
         return;
     }
@@ -365,7 +372,7 @@ static void take_ack(struct tcp_conn *c, struct arrival *a)
 /* In SYN-RECEIVED the acknowledgment has to be of our SYN. False: it was dropped. */
 static bool complete_handshake(struct tcp_conn *c, struct arrival *a)
 {
-    if (seq32_le(a->h.ack, c->sender.una) || seq32_gt(a->h.ack, c->sender.nxt)) {
+    if (!acks_new(c, a->h.ack)) {
         conn_reset_at(c, a->h.ack, a->now);
         drop(c, a, DROP_TCP_ACK);
         return false;

@@ -259,11 +259,12 @@ static bool resend(struct tcp_conn *c, struct tcp_seg *seg, tick_t now)
     uint32_t most = payload_room(c, &options);
     if (data_of(c, seg) > most)
         sender_split(&c->sender, &seg, most);
-    struct segment s = {.seq = seg->seq, .len = data_of(c, seg), .flags = TCP_ACK, .again = true};
-    if (s.len < seg->len)
-        s.flags |= TCP_FIN;
+    uint32_t data = data_of(c, seg);
+    struct segment s = {.seq = seg->seq, .len = data, .flags = TCP_ACK, .again = true};
+    if (data > most) /* no memory for two records: what is missing will be found lost again */
+        s.len = most;
     else
-        s.flags |= TCP_PSH;
+        s.flags |= data < seg->len ? TCP_FIN : TCP_PSH;
     if (!transmit(c, &s, &options, 0, now))
         return false;
     conn_count(c, COUNTER_TCP_RETRANSMITS, 1);
@@ -410,8 +411,9 @@ static unsigned send_new(struct tcp_conn *c, uint32_t most, tick_t now)
 /* Tail loss probe: something new if the window has room for it, else the last again. */
 static unsigned send_tlp(struct tcp_conn *c, tick_t now)
 {
+    const struct inflight *f = &c->sender.inflight;
     conn_clear(c, TCP_CONN_TLP_DUE);
-    if (sender_idle(&c->sender))
+    if (sender_idle(&c->sender) || f->sacked > 0 || f->lost > 0) /* word of it has come meanwhile */
         return 0;
     uint64_t unsent = conn_unsent(c);
     uint32_t usable = conn_usable(c);

@@ -55,7 +55,7 @@ static void apply(struct tcp_conn *c, tick_t now)
 void tcp_path_changed(struct tcp_conn *c, const struct tcp_path *path, tick_t now)
 {
     c->path = *path;
-    if (c->state >= TCP_ESTABLISHED)
+    if (c->state >= TCP_SYN_RECEIVED) /* before, nothing is agreed yet */
         apply(c, now);
     conn_arm(c, now);
 }

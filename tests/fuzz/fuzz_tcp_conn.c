@@ -25,10 +25,10 @@ struct fuzz {
     uint8_t scale;     /* the peer's */
     bool timestamps;   /* in each segment of its */
     /* What the peer has sent, whether it was taken or not. */
-    uint8_t come[COME];
-    uint32_t come_to; /* all before has */
-    uint32_t fin_at;  /* the least position at which an end has come */
-    uint8_t data[8192];
+    uint8_t come[COME + 1]; /* the last never does */
+    uint32_t come_to;       /* all before has */
+    uint32_t come_max;      /* none from here on */
+    uint32_t fin_at;        /* the least position at which an end has come */
 };
 
 static struct fuzz fuzz;
@@ -59,10 +59,12 @@ static void on_said(struct tcp_end *e, const struct tcp_hdr *h, const uint8_t *d
 static void note_come(struct fuzz *f, seq32_t first, uint32_t len, bool fin)
 {
     uint32_t at = first.v - IRS.v - 1;
-    for (uint32_t i = 0; i < len; i++)
-        if (at + i < COME)
-            f->come[at + i] = 1;
-    while (f->come_to < COME && f->come[f->come_to])
+    uint32_t end = at + len;
+    uint32_t from = at > COME ? 0 : at; /* it may begin before the first byte */
+    uint32_t to = at > COME && end >= at ? 0 : end > COME ? COME : end;
+    memset(f->come + from, 1, to - from);
+    f->come_max = to > f->come_max ? to : f->come_max;
+    while (f->come[f->come_to])
         f->come_to++;
     if (fin && at + len < f->fin_at)
         f->fin_at = at + len;
@@ -74,8 +76,8 @@ static void hear(struct fuzz *f, struct tcp_hdr *h, uint32_t len, uint8_t ecn)
     seq32_t first = seq32_add(h->seq, !!(h->flags & TCP_SYN));
     h->src_port = e->key.remote_port;
     h->dst_port = e->key.local_port;
-    end_fill(e->salt_in, first.v - IRS.v - 1, f->data, len);
-    struct pkt *p = heap_pkt(&e->pool, f->data, len, len & 1 ? 300 : 0);
+    const uint8_t *bytes = end_bytes(e->salt_in, first.v - IRS.v - 1, len);
+    struct pkt *p = heap_pkt(&e->pool, bytes, len, len & 1 ? 300 : 0);
     if (!p)
         return;
     note_come(f, first, len, h->flags & TCP_FIN);
@@ -466,8 +468,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct fuzz *f = &fuzz;
-    memset(f->come, 0, sizeof(f->come));
-    f->come_to = 0;
+    memset(f->come, 0, f->come_max);
+    f->come_to = f->come_max = 0;
     f->fin_at = UINT32_MAX;
     f->ts_heard = 0;
     f->in = reader_of(data, size);

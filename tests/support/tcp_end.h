@@ -60,9 +60,9 @@ struct tcp_end {
     bool reset_said;
     seq32_t ack_said;
     seq32_t right_said;
-    seq32_t high_said; /* one past the highest number sent */
-    bool syn_said;     /* high_said is valid */
-    uint8_t bytes[70000];
+    seq32_t high_said;    /* one past the highest number sent */
+    bool syn_said;        /* high_said is valid */
+    uint8_t bytes[70000]; /* of one segment */
 
     /* A segment that was sent and found sound; data has len bytes. */
     void (*said)(struct tcp_end *e, const struct tcp_hdr *h, const uint8_t *data, uint32_t len,
@@ -70,21 +70,21 @@ struct tcp_end {
     void *user;
 };
 
-static inline uint8_t end_byte(uint8_t salt, uint32_t position)
-{
-    return (uint8_t)(position * 31 + (position >> 8) * 7 + salt);
-}
+/* Bytes follow from their positions modulo a prime that is more than what is ever under way. */
+#define END_PERIOD 65521u
+#define END_MOST   70000u
 
-static inline void end_fill(uint8_t salt, uint32_t position, uint8_t *to, uint32_t len)
+/* Of so many bytes as are asked for at once, from position on. */
+static inline const uint8_t *end_bytes(uint8_t salt, uint32_t position, uint32_t len)
 {
-    for (uint32_t i = 0; i < len; i++)
-        to[i] = end_byte(salt, position + i);
-}
-
-static inline void end_compare(uint8_t salt, uint32_t position, const uint8_t *bytes, uint32_t len)
-{
-    for (uint32_t i = 0; i < len; i++)
-        require(bytes[i] == end_byte(salt, position + i));
+    static uint8_t bytes[END_PERIOD + END_MOST];
+    require(len <= END_MOST);
+    if (bytes[1] == 0)
+        for (uint32_t i = 0; i < sizeof(bytes); i++)
+            bytes[i] = (uint8_t)(i % END_PERIOD * UINT32_C(2654435761) >> 13);
+    /* What comes before the first byte is no reason for a break. */
+    uint64_t from = UINT64_C(65536) * END_PERIOD + (uint64_t)(int32_t)position + salt * 1000u;
+    return bytes + from % END_PERIOD;
 }
 
 /* ---- what it says ---- */
@@ -149,7 +149,7 @@ static inline void end_check_data(const struct tcp_end *e, const struct tcp_hdr 
     uint32_t position = end_position(e, h->seq);
     if (len > 0) {
         require(position <= e->written && len <= e->written - position);
-        end_compare(e->salt_out, position, data, len);
+        require(memcmp(data, end_bytes(e->salt_out, position, len), len) == 0);
     }
     if (h->flags & TCP_FIN)
         require(e->end_written && position + len == e->written);
@@ -237,7 +237,7 @@ static inline void end_on_data(struct stream *s, struct pkt *view, bool end)
     require(e->opened && !e->end_read && (view || end));
     if (view) {
         require(!view->next && view->len > 0);
-        end_compare(e->salt_in, e->read, view->data, view->len);
+        require(memcmp(view->data, end_bytes(e->salt_in, e->read, view->len), view->len) == 0);
         e->read += view->len;
         pkt_free(view);
     }
@@ -279,7 +279,7 @@ static inline void end_flatten(const struct vec *v, uint32_t offset, uint8_t *ds
 {
     const struct tcp_end *e = v->of.context;
     require(len > 0 && offset < v->len && len <= v->len - offset);
-    end_fill(e->salt_out, v->arg + offset, dst, len);
+    memcpy(dst, end_bytes(e->salt_out, v->arg + offset, len), len);
 }
 
 /* len bytes; packet: as one, which may be sliced, if there is memory. */
@@ -287,11 +287,10 @@ static inline void end_write(struct tcp_end *e, uint32_t len, bool packet)
 {
     static const struct vec_ops lazy = {.flatten = end_flatten};
     struct vec v = {.ops = &lazy, .of.context = e, .len = len, .arg = e->written};
-    if (len == 0 || e->end_written || e->aborted || len > sizeof(e->bytes))
+    if (len == 0 || e->end_written || e->aborted || len > END_MOST)
         return;
     if (packet) {
-        end_fill(e->salt_out, e->written, e->bytes, len);
-        struct pkt *p = heap_pkt(&e->pool, e->bytes, len, 2000);
+        struct pkt *p = heap_pkt(&e->pool, end_bytes(e->salt_out, e->written, len), len, 2000);
         if (!p)
             return;
         v = vec_of_pkt(p);
