@@ -7,7 +7,7 @@ import socket
 import struct
 import time
 
-from frames import ip_bytes, ipv4, ipv6, checksum, pseudo
+from frames import checksum, ipv4, ipv6, pseudo
 from lab import Pair
 from machine import poll
 
@@ -143,7 +143,8 @@ class TcpPair(Pair):
             sock.settimeout(STALL)
             for level, name, value in options:
                 sock.setsockopt(level, name, value)
-            sock.connect((address, port))
+            with self.peer.inside():  # where a scope has a meaning
+                sock.connect(socket.getaddrinfo(address, port)[0][4])
         except OSError:
             sock.close()
             raise
@@ -177,7 +178,3 @@ class TcpPair(Pair):
         assert not self.connections(), self.connections()[0]
         poll("their buffers come back", 10, lambda: self.buffers() <= self.idle + SLACK, step=0.02)
 
-
-def on_link(pair, address):
-    """For connect(): its scope, if it has one."""
-    return f"{address}%{pair.peer_if}" if ip_bytes(address)[:1] == b"\xfe" else address
