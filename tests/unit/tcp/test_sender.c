@@ -375,6 +375,122 @@ START_TEST(a_flood_of_blocks_stays_consistent)
 }
 END_TEST
 
+/* ---- any calls in any order ---- */
+
+static struct rng dice;
+
+static uint32_t below(uint32_t n)
+{
+    return (uint32_t)rng_below(&dice, n);
+}
+
+static void any_sends(void)
+{
+    for (unsigned n = below(20); n > 0 && sender_room(&s) > 0 && sender_can_send(&s); n--) {
+        struct tcp_seg *g = sender_resend(&s);
+        if (!g) {
+            sender_sent(&s, 1 + below(s.mss), below(2), now);
+            continue;
+        }
+        if (g->len > s.mss)
+            sender_split(&s, &g, s.mss);
+        sender_resent(&s, g, now);
+    }
+}
+
+static struct tcp_sack any_block(void)
+{
+    uint32_t flight = s.nxt.v - s.una.v;
+    if (below(3) > 0 || sender_idle(&s)) {
+        seq32_t left = seq32(s.una.v - 1000 + below(flight + 2000));
+        return (struct tcp_sack){left, seq32_add(left, below(flight + 3000))};
+    }
+    uint32_t p = below(inflight_count(&s.inflight));
+    uint32_t q = p + below(inflight_count(&s.inflight) - p);
+    return (struct tcp_sack){inflight_at(&s.inflight, s.inflight.head + p)->seq,
+                             tcp_seg_end(inflight_at(&s.inflight, s.inflight.head + q))};
+}
+
+static void any_ack(void)
+{
+    struct tcp_sack b[TCP_SACK_MAX];
+    for (unsigned i = 0; i < TCP_SACK_MAX; i++)
+        b[i] = any_block();
+    uint32_t flight = s.nxt.v - s.una.v, how = below(6);
+    struct sender_ack a = {.ack = s.una,
+                           .sack = b,
+                           .n_sack = below(TCP_SACK_MAX + 1),
+                           .echoed = below(2) ? TICK_NEVER : (now / MS - below(500)) * MS,
+                           .ece = below(20) == 0,
+                           .plain = below(4) > 0};
+    if (how <= 2)
+        a.ack = seq32_add(s.una, how == 0 ? flight : below(flight + 1));
+    else if (how == 3 && !sender_idle(&s))
+        a.ack = tcp_seg_end(inflight_at(&s.inflight, s.inflight.head));
+    sender_ack(&s, &a, now, &result);
+    s.cwr_due = s.cwr_due && below(3) == 0;
+}
+
+static void any_expiry(void)
+{
+    if (sender_deadline(&s) == TICK_NEVER)
+        return;
+    if (sender_deadline(&s) > now)
+        now = sender_deadline(&s) + (below(3) ? 0 : below(1000) * MS);
+    for (unsigned i = 0; i < 3 && sender_deadline(&s) <= now; i++) {
+        if (sender_expire(&s, now) != SENDER_PROBE || below(8) == 0)
+            continue;
+        bool new = below(2) && sender_can_send(&s);
+        if (new)
+            sender_sent(&s, 1 + below(s.mss), true, now);
+        else
+            sender_resent(&s, sender_last(&s), now);
+        sender_probed(&s, !new, now);
+    }
+    net_must(sender_deadline(&s) > now);
+}
+
+static void anything(void)
+{
+    switch (below(10)) {
+    case 0:
+    case 1: any_sends(); break;
+    case 2:
+    case 3:
+    case 4: any_ack(); break;
+    case 5: now += below(2) ? below(1000) : below(100) * MS; break;
+    case 6: any_expiry(); break;
+    case 7:
+        if (below(10) == 0)
+            sender_set_mss(&s, 100 + below(1400), below(2), now);
+        break;
+    case 8:
+        if (sender_idle(&s)) {
+            sender_tidy(&s);
+            sender_wakes(&s, now);
+        }
+        break;
+    case 9: heap.limit = below(3) ? SIZE_MAX : heap.bytes; break;
+    }
+}
+
+START_TEST(any_history_stays_consistent)
+{
+    for (unsigned seed = 0; seed < 150; seed++) {
+        rng_seed(&dice, seed);
+        talk_end();
+        talk_init();
+        s.inflight.max = 4 + below(500);
+        sender_negotiated(&s, below(4) > 0, true, 100 + below(1400));
+        for (unsigned i = 0; i < 2000; i++) {
+            anything();
+            if (!sender_ok(&s))
+                ck_abort_msg("seed %u, call %u", seed, i);
+        }
+    }
+}
+END_TEST
+
 UNIT_MAIN("sender", setup, talk_end, sends_a_window, a_window_that_is_not_used_does_not_grow,
           half_a_window_in_flight_lets_slow_start_go_on, wakes_with_the_initial_window,
           records_are_bounded, without_memory_nothing_is_sent, an_idle_one_gives_its_memory_back,
@@ -383,4 +499,5 @@ UNIT_MAIN("sender", setup, talk_end, sends_a_window, a_window_that_is_not_used_d
           or_stays_as_it_is, names_its_states, delivers_everything_whatever_happens,
           sends_again_what_was_lost_and_little_else, isolated_losses_need_no_timeout,
           a_lost_tail_needs_a_probe_not_a_timeout, a_little_reordering_costs_little,
-          a_delay_of_everything_is_undone, a_flood_of_blocks_stays_consistent)
+          a_delay_of_everything_is_undone, a_flood_of_blocks_stays_consistent,
+          any_history_stays_consistent)
