@@ -141,6 +141,8 @@ static void data(struct stream *s, struct pkt *view, bool end)
         pkt_free(view);
     }
     e->end = end;
+    if (e->talk->talks->progress)
+        e->talk->talks->progress(e);
     if (e->way.think == 0)
         consume(e);
     else if (!timer_armed(&e->timer))

@@ -64,6 +64,7 @@ struct talk {
 
 struct talks {
     struct node node;
+    void (*progress)(struct talk_end *e); /* more has come; NULL: nobody asks */
     uint32_t n;
     struct talk *talk[TALKS_MAX];
 };
