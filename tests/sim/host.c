@@ -31,7 +31,8 @@ static const unsigned after[] = {
     [CTL_NEIGHBOUR_DELAY] = BIT(REACHABLE) | BIT(STALE) | BIT(PROBE),
     /* Given up, and asked for anew by an error that fell due at the same time. */
     [CTL_NEIGHBOUR_PROBE] = BIT(REACHABLE) | BIT(STALE) | BIT(INCOMPLETE),
-    [CTL_NEIGHBOUR_FAILED] = BIT(REACHABLE) | BIT(STALE),
+    /* Forgotten, and asked for anew by a connection that fell due at the same time. */
+    [CTL_NEIGHBOUR_FAILED] = BIT(REACHABLE) | BIT(STALE) | BIT(INCOMPLETE),
 };
 /* Asked for, or heard of. */
 static const unsigned after_absence = BIT(INCOMPLETE) | BIT(STALE);
