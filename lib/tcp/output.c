@@ -366,6 +366,7 @@ static uint32_t widen_for_tso(const struct tcp_conn *c, uint32_t len, uint32_t m
 static void record_sent(struct tcp_conn *c, uint32_t len, bool fin, uint32_t mss, tick_t now)
 {
     bool limited = conn_unsent(c) <= len;
+    conn_clear(c, TCP_CONN_PROBE_OUT); /* its number is nxt no more */
     while (len > mss) {
         sender_sent(&c->sender, mss, limited, now);
         len -= mss;

@@ -329,6 +329,7 @@ static void send_some(struct fuzz *f)
         return;
     }
     bool wanted = tcp_wants_output(conn(f), e->now);
+    e->woken = false;
     unsigned n = tcp_output(conn(f), 1 + (how & 3), 1 + (how >> 2) * 64u, e->now);
     require(wanted || n == 0);
     require(!wanted || n > 0 || end_short_of_memory(e) || !tcp_wants_output(conn(f), e->now));

@@ -39,7 +39,7 @@ struct tcp_end {
     struct tcp_conn conn;
     bool lives; /* conn is valid */
     tick_t now;
-    unsigned woken;
+    bool woken; /* tcp_output is due, whether there is something to send or not */
 
     /* Its service. Positions are of the bytes of one direction; salts tell the directions apart. */
     uint8_t salt_in;
@@ -207,7 +207,7 @@ static inline void end_wake(struct tcp_conn *c)
 {
     struct tcp_end *e = container_of(c, struct tcp_end, conn);
     require(e->lives);
-    e->woken++;
+    e->woken = true;
 }
 
 /* ---- its service ---- */
@@ -378,8 +378,9 @@ static inline void end_expire(struct tcp_end *e)
 /* It sends what it wants to; that is an end of it, unless memory is short. */
 static inline void end_output(struct tcp_end *e)
 {
-    for (unsigned n = 0; tcp_wants_output(&e->conn, e->now); n++) {
+    for (unsigned n = 0; e->woken || tcp_wants_output(&e->conn, e->now); n++) {
         require(n < 4096);
+        e->woken = false;
         if (tcp_output(&e->conn, 16, 1u << 16, e->now) == 0 && !tcp_is_over(&e->conn)) {
             require(end_short_of_memory(e) || !tcp_wants_output(&e->conn, e->now));
             break;
