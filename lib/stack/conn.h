@@ -15,6 +15,7 @@
  *   tcp.c       segments in, resets, what ICMP says    conn.c       life, segments out
  *   listen.c    listeners, SYNs, cookies               connect.c    active opens, their ports
  *   time_wait.c TIME-WAIT                              tcp_ctl.c    what the control core sees
+ *   prefetch.c  a burst's connections, fetched at once
  *
  * Timers: each connection's, for tcp_deadline; and one of the stack's for the first TIME-WAIT to
  * end.
@@ -90,6 +91,9 @@ void segment_output(struct iface *from, const struct flow_key *key, const struct
  * for one and the limit allows, and it is dropped as why. */
 void segment_refuse(struct ip_rx *rx, const struct flow_key *key, const struct tcp_hdr *h,
                     enum drop why, tick_t now);
+
+/* prefetch.c */
+void segments_prefetch(const struct stack *s, struct pkt *const *burst, unsigned n);
 
 /* conn.c */
 void conns_init(struct stack *s, tick_t now);

@@ -418,6 +418,7 @@ static void frame_input(struct stack *s, struct pkt *p, tick_t now)
 
 void stack_input(struct stack *s, struct pkt *const *burst, unsigned n, tick_t now)
 {
+    segments_prefetch(s, burst, n);
     for (unsigned i = 0; i < n; i++) {
         if (i + 4 < n)
             __builtin_prefetch(burst[i + 4]->data);
