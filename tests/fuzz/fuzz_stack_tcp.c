@@ -34,7 +34,9 @@ struct peer {
     bool v4;
     uint16_t port;
     uint16_t us_port;
-    seq32_t iss; /* of the stack's side, as last seen */
+    /* Where the stack's numbers start: of its port 7, its 8, and the one it last opened from. */
+    seq32_t iss[3];
+    uint16_t opened_from;
     seq32_t seq; /* what the stack expects */
     seq32_t ack; /* what it sends next */
     uint32_t ts; /* its clock */
@@ -174,6 +176,14 @@ static struct peer *peer_of(const struct frame_seen *s)
     return NULL;
 }
 
+/* Where the numbers of this port of the stack's are. NULL: they are not known any more. */
+static seq32_t *iss_of(struct peer *p, uint16_t us_port)
+{
+    if (us_port == 7 || us_port == 8)
+        return &p->iss[us_port - 7];
+    return us_port == p->opened_from ? &p->iss[2] : NULL;
+}
+
 static void look_at(const struct frame_seen *s)
 {
     const struct tcp_hdr *h = &s->tcp;
@@ -183,14 +193,18 @@ static void look_at(const struct frame_seen *s)
     if (h->flags & TCP_RST)
         return;
     if (h->flags & TCP_SYN) {
-        p->iss = h->seq;
-        p->us_port = h->src_port;
         p->asked = !(h->flags & TCP_ACK);
-    } else if (p->us_port != h->src_port) {
-        return; /* of one before */
+        p->us_port = h->src_port;
+        if (p->asked)
+            p->opened_from = h->src_port;
     }
-    for (uint32_t i = 0; i < n; i++)
-        require(s->upper[h->len + i] == (h->seq.v + i - p->iss.v - 1) % PERIOD);
+    seq32_t *iss = iss_of(p, h->src_port);
+    if ((h->flags & TCP_SYN) && iss)
+        *iss = h->seq;
+    for (uint32_t i = 0; iss && i < n; i++)
+        require(s->upper[h->len + i] == (h->seq.v + i - iss->v - 1) % PERIOD);
+    if (p->us_port != h->src_port)
+        return; /* of one before */
     p->ack = seq32_add(h->seq, tcp_seq_len(h, n));
     if (h->flags & TCP_ACK)
         p->seq = h->ack;
