@@ -91,15 +91,12 @@ static struct talk_end *end_of(struct stream *s)
         return s->user;
     const struct tcp_conn *c = container_of(s, struct tcp_conn, stream);
     for (uint32_t i = only->n; i-- > 0;) {
-        struct talk_end *e = &only->talk[i]->end[1];
-        if (only->talk[i]->port != c->key->remote_port || e->opened)
+        struct talk *k = only->talk[i];
+        bool its = k->port == c->key->remote_port && ip_eq(&c->key->remote, &k->from);
+        if (!its || k->end[1].opened)
             continue;
-        struct ip_addr from = e->talk->end[0].host->cfg.iface.addr[0].addr;
-        struct ip_addr from6 = e->talk->end[0].host->cfg.iface.addr[1].addr;
-        if (!ip_eq(&c->key->remote, &from) && !ip_eq(&c->key->remote, &from6))
-            continue;
-        s->user = e;
-        return e;
+        s->user = &k->end[1];
+        return s->user;
     }
     return NULL;
 }
@@ -228,6 +225,7 @@ struct talk *talk_open(struct talks *t, struct sim_host *client, struct sim_host
     t->talk[t->n++] = k;
     k->talks = t;
     k->asked = s->now;
+    k->from = client->cfg.iface.addr[plan->family % 2].addr;
     prepare(k, 0, client, &plan->way[0]);
     prepare(k, 1, server, &plan->way[1]);
     struct stack_connect to = {.remote = server->cfg.iface.addr[plan->family % 2].addr,

@@ -57,8 +57,9 @@ struct talk_end {
 
 struct talk {
     struct talks *talks;
-    uint16_t port; /* the client's */
-    tick_t asked;  /* when it was opened */
+    struct ip_addr from; /* the client's */
+    uint16_t port;
+    tick_t asked; /* when it was opened */
     struct talk_end end[2];
 };
 
