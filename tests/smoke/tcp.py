@@ -150,6 +150,17 @@ class TcpPair(Pair):
             raise
         return sock
 
+    @contextlib.contextmanager
+    def cut(self):
+        """No link, but the peer keeps its addresses."""
+        self.peer.sysctl(f"net.ipv6.conf.{self.peer_if}.keep_addr_on_down", 1)
+        self.peer.ip("link", "set", self.peer_if, "down")
+        try:
+            yield
+        finally:
+            self.peer.ip("link", "set", self.peer_if, "up")
+            self.peer.connected(self.peer_if)
+
     def buffers(self):
         return sum(p["in_use"] for p in self.app.get("/v1/memory")["pools"])
 
@@ -177,4 +188,3 @@ class TcpPair(Pair):
         poll("all connections end", seconds, lambda: self.open_now() == 0, step=0.02)
         assert not self.connections(), self.connections()[0]
         poll("their buffers come back", 10, lambda: self.buffers() <= self.idle + SLACK, step=0.02)
-
