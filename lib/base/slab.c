@@ -30,10 +30,11 @@
 
 /* Behind each object in its slot. */
 struct trailer {
-    uint32_t index;
-    uint32_t
-        generation; /* odd while the object is live, so a live handle is never 0, wrap or no wrap */
-    uint32_t next_free; /* valid while it is not */
+    union {
+        uint32_t index;     /* while the object is live */
+        uint32_t next_free; /* while it is not */
+    };
+    uint32_t generation; /* odd while live, so a live handle is never 0, wrap or no wrap */
 };
 
 struct slab {
@@ -78,7 +79,7 @@ static bool slab_ok(const struct slab *s)
     uint32_t free_slots = 0;
     for (uint32_t i = s->free_head; i != NO_SLOT; i = trailer_of(s, object_at(s, i))->next_free) {
         const struct trailer *t = trailer_of(s, object_at(s, i));
-        if (i >= s->used || t->index != i || is_live(t) || ++free_slots > s->used)
+        if (i >= s->used || is_live(t) || ++free_slots > s->used)
             return false;
     }
     return s->live + free_slots == s->used && s->used <= s->max &&
@@ -166,8 +167,10 @@ static void *new_object(struct slab *s)
 
 static void *reuse_object(struct slab *s)
 {
-    void *object = object_at(s, s->free_head);
+    uint32_t index = s->free_head;
+    void *object = object_at(s, index);
     s->free_head = trailer_of(s, object)->next_free;
+    trailer_of(s, object)->index = index;
     ASAN_UNPOISON_MEMORY_REGION(object, s->size);
     return memset(object, 0, s->size);
 }
@@ -193,9 +196,10 @@ void slab_free(struct slab *s, void *object)
     struct trailer *t = trailer_of(s, object);
     assert(is_live(t) && "an object is freed once");
     assert(t->index < s->used && object_at(s, t->index) == object && "and by its own slab");
+    uint32_t index = t->index;
     t->generation++;
     t->next_free = s->free_head;
-    s->free_head = t->index;
+    s->free_head = index;
     s->live--;
     ASAN_POISON_MEMORY_REGION(object, s->size);
     invariant(slab_ok(s));

@@ -52,6 +52,8 @@ struct conn {
 };
 
 _Static_assert(IFACE_MAX <= UINT8_MAX, "conn.iface");
+/* With what the slab adds: 64 to a chunk of 64 KiB. */
+_Static_assert(sizeof(struct conn) <= 1024 - 8, "a kilobyte for an idle connection");
 
 struct time_wait {
     struct flow flow;

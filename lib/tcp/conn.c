@@ -96,7 +96,7 @@ void tcp_conn_init(struct tcp_conn *c, struct tcp *t, const struct flow_key *key
     c->tcp = t;
     c->key = key;
     c->path = *path;
-    c->handshake_end = c->probe_at = c->keepalive_at = c->state_end = TICK_NEVER;
+    c->state_end = c->probe_at = c->keepalive_at = TICK_NEVER;
     c->tidy_at = c->path_raise_at = TICK_NEVER;
     c->mss = ip_is_v4(&key->remote) ? TCP_MSS_DEFAULT4 : TCP_MSS_DEFAULT6;
     stream_init(&c->stream, service, &carrier, &t->ready, t->mem, s->promises);
@@ -121,7 +121,7 @@ static void begin(struct tcp_conn *c, seq32_t iss, tick_t timeout, tick_t now)
     c->iss = iss;
     c->opened_at = c->heard_at = now;
     c->ts_offset = tcp_ts_offset(&c->tcp->secret, c->key);
-    c->handshake_end = now + timeout;
+    c->state_end = now + timeout;
     struct sender_args args = {.mem = c->tcp->mem,
                                .counters = c->tcp->counters,
                                .iss = iss,
@@ -228,7 +228,7 @@ bool tcp_accept_cookie(struct tcp_conn *c, const struct tcp_hdr *syn, seq32_t is
 void conn_established(struct tcp_conn *c, tick_t now)
 {
     conn_set_state(c, TCP_ESTABLISHED);
-    c->handshake_end = TICK_NEVER;
+    c->state_end = TICK_NEVER;
     conn_clear(c, TCP_CONN_SYN_DUE);
     conn_count(c, conn_has(c, TCP_CONN_PASSIVE) ? COUNTER_TCP_ACCEPTED : COUNTER_TCP_CONNECTED, 1);
     if (c->sender.rtt.latest)

@@ -139,30 +139,29 @@ struct tcp_conn {
     seq32_t snd_wl1;
     seq32_t snd_wl2;
     uint8_t snd_scale;
-    uint16_t mss;       /* the peer's, as it said or by default */
-    uint16_t mss_limit; /* by black-hole detection; 0: none */
+    uint8_t probes;        /* window probes or keepalives unanswered */
+    uint8_t probe_backoff; /* window probes since the window was last open */
+    uint16_t mss;          /* the peer's, as it said or by default */
+    uint16_t mss_limit;    /* by black-hole detection; 0: none */
+    uint32_t charged;      /* of tcp->memory */
 
     /* Receive sequence space. */
     struct tcp_receiver receiver;
     seq32_t irs;
-    uint32_t ts_recent; /* RFC 7323 4.3 */
-    tick_t ts_recent_at;
     uint32_t ts_offset; /* of our timestamp clock (RFC 7323 7.1) */
+    tick_t ts_recent_at;
+    uint32_t ts_recent; /* RFC 7323 4.3 */
 
     /* Timers but the sender's and receiver's (timers.c); TICK_NEVER: not running. */
-    tick_t handshake_end; /* of SYN-SENT and SYN-RECEIVED */
-    tick_t probe_at;      /* window probe */
+    tick_t state_end; /* of SYN-SENT, SYN-RECEIVED, FIN-WAIT-2, TIME-WAIT */
+    tick_t probe_at;  /* window probe */
     tick_t keepalive_at;
-    tick_t state_end;      /* of FIN-WAIT-2, TIME-WAIT */
-    tick_t pace_at;        /* nothing new leaves before */
-    tick_t tidy_at;        /* memory of an idle connection goes back */
-    tick_t path_raise_at;  /* try the path's full MTU again after a black hole */
-    uint8_t probes;        /* window probes or keepalives unanswered */
-    uint8_t probe_backoff; /* window probes since the window was last open */
+    tick_t pace_at;       /* nothing new leaves before */
+    tick_t tidy_at;       /* memory of an idle connection goes back */
+    tick_t path_raise_at; /* try the path's full MTU again after a black hole */
     tick_t opened_at;
     tick_t heard_at; /* last segment that was acceptable */
 
-    uint32_t charged;  /* of tcp->memory */
     uint64_t rx_bytes; /* in order */
     uint64_t tx_bytes; /* first transmissions */
     uint64_t rx_segments;

@@ -48,13 +48,12 @@ struct tcp_receiver {
     bool sack;        /* we may send SACK */
     bool fin_known;   /* a FIN has been seen, at fin_seq */
     bool fin_reached; /* and everything before it has arrived: nxt is one past it */
+    bool dsack_due;
+    uint8_t quick; /* segments still to be acknowledged at once: at the start, after gaps */
     seq32_t fin_seq;
     struct tcp_reorder reorder;
     struct tcp_sack dsack; /* to be told with the next ACK; valid with dsack_due */
-    bool dsack_due;
     /* Acknowledging. */
-    enum receiver_ack ack;
-    uint8_t quick;    /* segments still to be acknowledged at once: at the start, after gaps */
     tick_t ack_due;   /* with RECEIVER_ACK_DELAYED */
     tick_t ack_delay; /* the most (settings.delayed_ack) */
     uint32_t unacked; /* bytes in order since the last ACK was sent */
@@ -69,6 +68,7 @@ struct tcp_receiver {
     seq32_t round_end; /* right at that time: what lies beyond it can only come a round trip on */
     uint32_t round_bytes;  /* consumed in it */
     uint32_t round_before; /* consumed in the one before */
+    enum receiver_ack ack; /* what is due */
 };
 
 struct receiver_args {

@@ -88,6 +88,10 @@ struct tcp_sender {
     bool resend_due;   /* the first retransmission of RECOVERY or LOSS goes in any case */
     /* The last send found the window in use, and una has not passed full_until since. */
     bool full;
+    /* TLP (RFC 8985 7.2). */
+    bool tlp_out;    /* a probe awaits its answer */
+    bool tlp_resent; /* and it was a retransmission */
+    seq32_t tlp_end;
     seq32_t full_until;
     /* PRR (RFC 9937 6.2), valid in CWR and RECOVERY; bytes. */
     uint32_t prr_delivered;
@@ -104,10 +108,6 @@ struct tcp_sender {
     uint8_t reo_persist;      /* recoveries until it falls back to 1 */
     bool reordering_seen;
     bool rack_round;
-    /* TLP (RFC 8985 7.2). */
-    bool tlp_out;    /* a probe awaits its answer */
-    bool tlp_resent; /* and it was a retransmission */
-    seq32_t tlp_end;
 
     /* Undo: what was before the last reduction, valid while undo_ok. */
     bool undo_ok;

@@ -6,12 +6,12 @@
  *                 is in flight. Fires: tcp_output sends what is due; the user timeout ends it all.
  *   receiver      a delayed ACK (tcp/receiver.h). From data that need not be acknowledged at once
  *                 until an ACK leaves.
- *   handshake_end from the first SYN until established. Fires: the connection is given up.
  *   probe_at      while there is something to send, nothing in flight and the peer's window in the
  *                 way. Fires: a window probe; again after twice the time (RFC 9293 3.8.6.1).
  *   keepalive_at  while established and nothing is to be sent. Counted from the last segment heard,
  *                 and not moved by each: it fires and looks (RFC 9293 3.8.4).
- *   state_end     in FIN-WAIT-2, where a peer may never send its FIN: reset. In TIME-WAIT: CLOSED.
+ *   state_end     until established: given up. In FIN-WAIT-2, where a peer may never send its FIN:
+ *                 reset. In TIME-WAIT: CLOSED.
  *   pace_at       when the next new data may leave, if that is all it waits for.
  *   tidy_at       a second after the connection went idle while it held memory: gives that back.
  *   path_raise_at ten minutes after a black hole was found: full segments are tried again.
@@ -139,7 +139,7 @@ static void tidy(struct tcp_conn *c)
 
 static void disarm_all(struct tcp_conn *c)
 {
-    c->handshake_end = c->probe_at = c->keepalive_at = c->state_end = TICK_NEVER;
+    c->state_end = c->probe_at = c->keepalive_at = TICK_NEVER;
     c->tidy_at = c->path_raise_at = TICK_NEVER;
 }
 
@@ -163,12 +163,12 @@ tick_t tcp_deadline(const struct tcp_conn *c)
 {
     if (c->state == TCP_CLOSED || conn_has(c, TCP_CONN_RST_DUE))
         return TICK_NEVER;
-    tick_t t = tick_min(sender_deadline(&c->sender), c->handshake_end);
+    tick_t t = tick_min(sender_deadline(&c->sender), c->state_end);
     if (c->state < TCP_ESTABLISHED)
         return t;
     t = tick_min(t, receiver_deadline(&c->receiver));
     t = tick_min(t, tick_min(c->probe_at, c->keepalive_at));
-    t = tick_min(t, tick_min(c->state_end, c->tidy_at));
+    t = tick_min(t, c->tidy_at);
     t = tick_min(t, tick_min(c->path_raise_at, user_timeout_at(c)));
     if (c->pace_at > c->tcp->now && conn_new_ready(c))
         t = tick_min(t, c->pace_at);
@@ -211,7 +211,7 @@ static void expire_probe(struct tcp_conn *c)
 
 static void expire(struct tcp_conn *c, tick_t now)
 {
-    if (c->handshake_end <= now || user_timeout_at(c) <= now) {
+    if ((c->state < TCP_ESTABLISHED && c->state_end <= now) || user_timeout_at(c) <= now) {
         give_up(c, now);
         return;
     }
