@@ -434,8 +434,9 @@ unsigned stack_output(struct stack *s, uint16_t iface, struct pkt **burst, unsig
     assert(iface < s->n_ifaces);
     struct ring *tx = &s->iface[iface].tx;
     conns_serve(s, now);
-    if (ring_count(tx) < room)
-        conns_output(&s->iface[iface], room - ring_count(tx), now);
+    unsigned most = room < tx->max ? room : tx->max;
+    if (ring_count(tx) < most)
+        conns_output(&s->iface[iface], most - ring_count(tx), now);
     unsigned n = 0;
     while (n < room && !ring_empty(tx))
         burst[n++] = ring_pop_front(tx);

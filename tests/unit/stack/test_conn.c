@@ -48,6 +48,26 @@ START_TEST(no_more_leaves_than_the_device_takes)
 }
 END_TEST
 
+START_TEST(nor_more_than_the_queue_holds)
+{
+    struct pkt *burst[32];
+    struct peer p = peer4(1024, 7);
+    unsigned sum = 0;
+    host.config.limits.tx_queue = 4;
+    boot();
+    peer_open(&p);
+    mark();
+    write_bytes(service.stream, 14000);
+    for (unsigned n; (n = stack_output(host.stack, 0, burst, 32, host.now)) > 0; sum += n) {
+        ck_assert_uint_le(n, 4);
+        for (unsigned k = 0; k < n; k++)
+            pkt_free(burst[k]);
+    }
+    ck_assert_uint_eq(sum, 10);
+    no_drops();
+}
+END_TEST
+
 START_TEST(connections_take_turns)
 {
     struct peer p[3];
@@ -412,8 +432,9 @@ START_TEST(an_echo_of_a_megabyte)
 END_TEST
 
 UNIT_MAIN("conn", ready, host_teardown, no_more_leaves_than_the_device_takes,
-          connections_take_turns, without_packets_it_waits_and_goes_on,
-          a_neighbour_is_asked_for_first, progress_keeps_the_neighbour, data_alone_does_not,
+          nor_more_than_the_queue_holds, connections_take_turns,
+          without_packets_it_waits_and_goes_on, a_neighbour_is_asked_for_first,
+          progress_keeps_the_neighbour, data_alone_does_not,
           checksums_and_cutting_are_left_to_a_device_that_can, opened_and_closed_are_counted_alike,
           memory_is_given_back_when_the_service_has_read, a_stack_ends_in_the_middle_of_everything,
           an_address_takes_its_connections_along, so_does_one_that_another_host_has,
