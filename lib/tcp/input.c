@@ -225,6 +225,9 @@ static bool sequence_ok(struct tcp_conn *c, struct arrival *a)
         drop(c, a, DROP_TCP_RST);
         return false;
     }
+    /* So an ACK is numbered that follows a full window of which something was lost. */
+    if (a->seq_len == 0 && seq32_eq(a->h.seq, r->right))
+        return true;
     if (a->payload > 0 && !(a->h.flags & TCP_SYN) && seq32_lt(a->h.seq, r->nxt)) {
         /* Received before: told by D-SACK (RFC 2883 4), and its sender is answered. */
         take_data(c, a);
@@ -244,6 +247,8 @@ static bool sequence_ok(struct tcp_conn *c, struct arrival *a)
 static void on_reset(struct tcp_conn *c, struct arrival *a)
 {
     drop(c, a, DROP_TCP_RST);
+    if (c->state == TCP_TIME_WAIT) /* RFC 1337 3 */
+        return;
     if (!seq32_eq(a->h.seq, c->receiver.nxt)) {
         conn_challenge(c, a->now);
         return;
@@ -260,6 +265,7 @@ static bool repeated_syn(struct tcp_conn *c, struct arrival *a)
 {
     if (a->h.flags & TCP_ACK) {
         a->h.seq = seq32_add(a->h.seq, 1);
+        a->h.window = (uint16_t)(a->h.window >> c->snd_scale); /* RFC 7323 2.2: as it stands */
         a->h.flags &= (uint16_t)~TCP_SYN;
         a->seq_len--;
         conn_set(c, TCP_CONN_ACK_DUE);

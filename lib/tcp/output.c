@@ -451,19 +451,21 @@ static unsigned send_window_probe(struct tcp_conn *c, tick_t now)
     conn_clear(c, TCP_CONN_PROBE_DUE);
     if (!conn_may_send(c) || !conn_has_new(c) || !sender_idle(&c->sender))
         return 0;
+    struct tcp_options options;
+    fill_options(c, false, now, &options);
     uint64_t unsent = conn_unsent(c);
-    uint32_t usable = conn_usable(c);
-    struct segment s = {.seq = c->sender.nxt, .flags = TCP_ACK, .again = true};
-    s.len = usable < unsent ? usable : (uint32_t)unsent;
+    uint32_t usable = conn_usable(c), most = payload_room(c, &options);
     bool beyond = usable == 0;
     if (beyond)
-        s.len = unsent > 0;
+        usable = 1;
+    if (usable < most)
+        most = usable;
+    struct segment s = {.seq = c->sender.nxt, .flags = TCP_ACK, .again = true};
+    s.len = most < unsent ? most : (uint32_t)unsent;
     if (unsent == 0)
         s.flags |= TCP_FIN;
     if (!beyond && !sender_can_send(&c->sender))
         return 0;
-    struct tcp_options options;
-    fill_options(c, false, now, &options);
     if (!transmit(c, &s, &options, 0, now))
         return 0;
     conn_count(c, COUNTER_TCP_WINDOW_PROBES, 1);

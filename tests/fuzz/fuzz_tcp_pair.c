@@ -151,9 +151,13 @@ static void on_said(struct tcp_end *e, const struct tcp_hdr *h, const uint8_t *d
     struct pair *p = e->user;
     struct side *from = container_of(e, struct side, end);
     const struct tcp_end *other = &p->side[from == p->side].end;
+    seq32_t end = seq32_add(h->seq, tcp_seq_len(h, len));
     require(!(h->flags & TCP_RST));
     if (h->flags & TCP_ACK)
         require(other->syn_said && seq32_le(h->ack, other->high_said));
+    if (other->acks_said) /* but for a probe */
+        require(seq32_le(end, other->right_said) ||
+                seq32_eq(end, seq32_add(e->conn.sender.una, 1)));
     if (pkt->flags & PKT_TX_TSO)
         cut(p, from, h, data, len, pkt->tso_mss, ecn);
     else
@@ -310,7 +314,7 @@ static void start_side(struct pair *p, unsigned which, bool v4)
                                 .multi = more & 4,
                                 .tso = (more & 6) == 6};
     s->amount = reader_u16(&p->in);
-    s->chunk = 50 + reader_u8(&p->in) * 32u;
+    s->chunk = 300 + reader_u8(&p->in) * 32u;
     s->pause = more & 8 ? (1 + reader_u8(&p->in)) * 5 * TICK_MS : 0;
     s->end.lazy = s->pause > 0;
     s->consumes_at = s->pause;
