@@ -175,8 +175,8 @@ struct conn *conn_create(struct iface *i, const struct flow_key *key,
 {
     struct stack *s = i->stack;
     handle_t handle;
-    struct conn *c = slab_alloc(s->conns, &handle);
     *why = slab_live(s->conns) == slab_max(s->conns) ? DROP_TCP_LIMIT : DROP_TCP_MEMORY;
+    struct conn *c = slab_alloc(s->conns, &handle);
     if (!c)
         return NULL;
     c->flow.key = *key;
@@ -243,8 +243,9 @@ void conns_output(struct iface *i, unsigned room, tick_t now)
             continue; /* it has gone to the other's list */
         unsigned sent;
         if (!output_first(c, room, &sent, now))
-            break;                         /* no memory for packets: it stays the first */
-        room -= sent < room ? sent : room; /* a last ACK may go beyond */
+            break; /* no memory for packets, for nobody */
+        /* A last ACK may go beyond it. */
+        room -= sent < room ? sent : room;
     }
 }
 
