@@ -312,6 +312,26 @@ START_TEST(the_rest_of_a_configuration_leaves_connections_alone)
 }
 END_TEST
 
+START_TEST(a_connection_follows_its_route)
+{
+    struct peer p = peer4(1024, 7);
+    p.addr = FAR4;
+    host.config.n_ifaces = 2;
+    host.iface[0].gateway4 = PEER4;
+    boot();
+    peer_open(&p);
+    host.iface[0].gateway4 = IP_ADDR_ANY6;
+    host.iface[1].gateway4 = (struct ip_addr){{[10] = 0xff, 0xff, 203, 0, 113, 2}};
+    write_bytes(service.stream, 100); /* while it waits to send on the other */
+    ck_assert_int_eq(host_configure(), 0);
+    const struct frame_seen *s = said_on(1);
+    ck_assert_int_eq(s->kind, FRAME_ARP);
+    ck_assert_ip(s->arp.target_ip, host.iface[1].gateway4);
+    silence();
+    no_drops();
+}
+END_TEST
+
 /* ---- services ---- */
 
 /* One that writes to another's stream while it is told something itself. */
@@ -438,6 +458,6 @@ UNIT_MAIN("conn", ready, host_teardown, no_more_leaves_than_the_device_takes,
           checksums_and_cutting_are_left_to_a_device_that_can, opened_and_closed_are_counted_alike,
           memory_is_given_back_when_the_service_has_read, a_stack_ends_in_the_middle_of_everything,
           an_address_takes_its_connections_along, so_does_one_that_another_host_has,
-          the_rest_of_a_configuration_leaves_connections_alone,
+          the_rest_of_a_configuration_leaves_connections_alone, a_connection_follows_its_route,
           a_service_may_write_to_another_connection, a_service_may_abort_itself_and_others,
           a_service_may_open_a_connection, an_echo_of_a_megabyte)
