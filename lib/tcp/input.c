@@ -312,11 +312,12 @@ static void widen_marks(struct tcp_conn *c)
         stream_set_marks(&c->stream, (uint32_t)want, (uint32_t)want / 2);
 }
 
-/* RFC 9293 3.10.7.4, "fifth"; true: the window changed. */
+/* RFC 9293 3.10.7.4, "fifth"; and where una moves in any case, or the window that is not taken
+ * would move on with it. True: the window changed. */
 static bool take_window(struct tcp_conn *c, const struct tcp_hdr *h)
 {
     uint32_t window = (uint32_t)h->window << c->snd_scale;
-    bool newer = seq32_lt(c->snd_wl1, h->seq) ||
+    bool newer = seq32_gt(h->ack, c->sender.una) || seq32_lt(c->snd_wl1, h->seq) ||
                  (seq32_eq(c->snd_wl1, h->seq) && seq32_le(c->snd_wl2, h->ack));
     if (!newer)
         return false;

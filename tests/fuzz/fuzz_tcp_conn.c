@@ -58,8 +58,7 @@ static void on_said(struct tcp_end *e, const struct tcp_hdr *h, const uint8_t *d
 
 static void note_come(struct fuzz *f, seq32_t first, uint32_t len, bool fin)
 {
-    uint32_t at = first.v - IRS.v - 1;
-    uint32_t end = at + len;
+    uint32_t at = first.v - IRS.v - 1, end = at + len;
     uint32_t from = at > COME ? 0 : at; /* it may begin before the first byte */
     uint32_t to = at > COME && end >= at ? 0 : end > COME ? COME : end;
     memset(f->come + from, 1, to - from);
@@ -74,6 +73,9 @@ static void hear(struct fuzz *f, struct tcp_hdr *h, uint32_t len, uint8_t ecn)
 {
     struct tcp_end *e = &f->end;
     seq32_t first = seq32_add(h->seq, !!(h->flags & TCP_SYN));
+    uint32_t at = first.v - IRS.v - 1;
+    if (at <= COME && at + len > COME) /* that is all it has to say */
+        return;
     h->src_port = e->key.remote_port;
     h->dst_port = e->key.local_port;
     const uint8_t *bytes = end_bytes(e->salt_in, first.v - IRS.v - 1, len);
@@ -195,8 +197,10 @@ static void some_options(struct fuzz *f, struct tcp_options *o)
         o->ts_echo += how & 8 ? reader_u16(&f->in) - 0xf000u : 0;
     }
     unsigned blocks = how >> 4 & 7;
-    for (o->n_sack = 0; o->n_sack < blocks && o->n_sack < TCP_SACK_MAX; o->n_sack++)
-        o->sack[o->n_sack] = (struct tcp_sack){some_edge(f), some_edge(f)};
+    for (o->n_sack = 0; o->n_sack < blocks && o->n_sack < TCP_SACK_MAX; o->n_sack++) {
+        o->sack[o->n_sack].left = some_edge(f);
+        o->sack[o->n_sack].right = some_edge(f);
+    }
     if (how & 0x80) {
         o->has_mss = o->has_wscale = true;
         o->mss = reader_u16(&f->in);
