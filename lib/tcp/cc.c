@@ -2,12 +2,11 @@
 #include "tcp/cc.h"
 
 #include <assert.h>
-#include <string.h>
 
 #include "base/invariant.h"
 #include "tcp/hystart.h"
 
-_Static_assert(sizeof(struct tcp_cc) <= 104, "there are as many of these as connections");
+_Static_assert(sizeof(struct tcp_cc) <= 96, "there are as many of these as connections");
 
 #define WINDOW_MAX (UINT32_C(1) << 30) /* RFC 7323 2.3 */
 
@@ -21,9 +20,24 @@ static uint32_t most(uint32_t a, uint32_t b)
     return a > b ? a : b;
 }
 
-static uint32_t initial_bytes(uint32_t mss, uint32_t segments)
+uint32_t tcp_cc_initial(const struct tcp_cc *c)
 {
-    return least(segments * mss, most(2 * mss, segments * 1460)); /* RFC 6928 2 */
+    uint32_t segments = c->initial_window;
+    uint32_t bytes = least(segments * c->mss, most(2 * c->mss, segments * 1460)); /* RFC 6928 2 */
+    return least(bytes, c->max);
+}
+
+void tcp_cc_begin(struct tcp_cc *c, uint32_t mss)
+{
+    assert(mss > 0 && mss <= UINT16_MAX && "what an IP packet can carry");
+    *c = (struct tcp_cc){.ops = c->ops,
+                         .ssthresh = UINT32_MAX,
+                         .mss = mss,
+                         .max = most(c->max, mss),
+                         .initial_window = c->initial_window};
+    c->cwnd = tcp_cc_initial(c);
+    hystart_init(&c->hystart);
+    invariant(tcp_cc_ok(c));
 }
 
 void tcp_cc_init(struct tcp_cc *c, enum tcp_congestion which, uint32_t mss, uint16_t initial_window,
@@ -33,17 +47,11 @@ void tcp_cc_init(struct tcp_cc *c, enum tcp_congestion which, uint32_t mss, uint
         [TCP_CUBIC] = &tcp_cc_cubic,
         [TCP_NEWRENO] = &tcp_cc_newreno,
     };
-    assert(mss > 0 && mss <= UINT16_MAX && "what an IP packet can carry");
     assert(initial_window > 0 && "or nothing could ever be sent");
-    memset(c, 0, sizeof(*c));
     c->ops = ops[which];
-    c->mss = mss;
-    c->max = most(least(max, WINDOW_MAX), mss);
-    c->initial = least(initial_bytes(mss, initial_window), c->max);
-    c->cwnd = c->initial;
-    c->ssthresh = UINT32_MAX;
-    hystart_init(&c->hystart);
-    invariant(tcp_cc_ok(c));
+    c->max = least(max, WINDOW_MAX);
+    c->initial_window = initial_window;
+    tcp_cc_begin(c, mss);
 }
 
 void tcp_cc_set_mss(struct tcp_cc *c, uint32_t mss)
@@ -96,7 +104,7 @@ void tcp_cc_reduce(struct tcp_cc *c, uint32_t in_flight, uint32_t percent, uint3
 
 void tcp_cc_restart(struct tcp_cc *c)
 {
-    c->cwnd = most(least(c->cwnd, c->initial), c->mss); /* RFC 5681 4.1 */
+    c->cwnd = most(least(c->cwnd, tcp_cc_initial(c)), c->mss); /* RFC 5681 4.1 */
     c->counted = 0;
     if (!tcp_cc_known(c))
         hystart_init(&c->hystart);

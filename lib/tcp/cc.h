@@ -81,10 +81,10 @@ struct tcp_cc {
     uint32_t cwnd;     /* bytes */
     uint32_t ssthresh; /* bytes; UINT32_MAX: not known yet */
     uint32_t mss;      /* payload bytes of a full segment */
-    uint32_t initial;  /* the initial window in bytes */
     uint32_t max;      /* that cwnd may grow to */
     uint32_t counted; /* acknowledged, but not enough yet for cwnd to grow; each phase's own unit */
-    bool after_timeout; /* this slow start follows a timeout */
+    uint16_t initial_window; /* segments */
+    bool after_timeout;      /* this slow start follows a timeout */
     union {
         struct tcp_hystart hystart; /* while ssthresh is not known */
         struct tcp_cubic cubic;     /* CUBIC's, from then on */
@@ -95,6 +95,10 @@ struct tcp_cc {
  * numbers. max: bytes; never taken for less than one segment or more than TCP's largest window. */
 void tcp_cc_init(struct tcp_cc *c, enum tcp_congestion which, uint32_t mss, uint16_t initial_window,
                  uint32_t max);
+/* The same anew, with segments of another size. */
+void tcp_cc_begin(struct tcp_cc *c, uint32_t mss);
+/* The initial window in bytes. */
+uint32_t tcp_cc_initial(const struct tcp_cc *c);
 /* The path's segments have another size: windows stay what they are in bytes, but no less than one
  * segment. */
 void tcp_cc_set_mss(struct tcp_cc *c, uint32_t mss);

@@ -48,7 +48,7 @@ static const uint16_t successors[TCP_STATE_END] = {
 void conn_set_state(struct tcp_conn *c, enum tcp_state to)
 {
     assert((successors[c->state] & 1u << to) && "an edge of RFC 9293's figure 5");
-    c->state = to;
+    c->state = (uint8_t)to;
     if (to == TCP_CLOSED)
         c->flags &= ~(uint32_t)TCP_CONN_DUE;
 }
@@ -97,7 +97,7 @@ void tcp_conn_init(struct tcp_conn *c, struct tcp *t, const struct flow_key *key
     c->key = key;
     c->path = *path;
     c->state_end = c->probe_at = c->keepalive_at = TICK_NEVER;
-    c->tidy_at = c->path_raise_at = TICK_NEVER;
+    c->path_raise_at = TICK_NEVER;
     c->mss = ip_is_v4(&key->remote) ? TCP_MSS_DEFAULT4 : TCP_MSS_DEFAULT6;
     stream_init(&c->stream, service, &carrier, &t->ready, t->mem, s->promises);
     stream_set_marks(&c->stream, s->send_buffer, s->send_buffer / 2);
@@ -144,7 +144,7 @@ void conn_begin_receiving(struct tcp_conn *c, seq32_t irs)
                                  .irs = irs,
                                  .size = s->receive_buffer,
                                  .size_max = s->receive_buffer_max,
-                                 .ack_delay = s->delayed_ack,
+                                 .ack_delay = (uint32_t)s->delayed_ack,
                                  .mss = conn_mss_announced(c)};
     receiver_init(&c->receiver, &args);
 }
@@ -174,8 +174,7 @@ void conn_negotiate(struct tcp_conn *c, const struct tcp_hdr *syn)
     c->snd_scale = conn_has(c, TCP_CONN_SCALED) ? o->wscale : 0;
     c->snd_wnd = c->snd_wnd_max = syn->window; /* RFC 7323 2.2: not scaled in a SYN */
     c->snd_wl1 = syn->seq;
-    sender_negotiated(&c->sender, conn_has(c, TCP_CONN_SACK), conn_has(c, TCP_CONN_TIMESTAMPS),
-                      conn_mss(c));
+    sender_negotiated(&c->sender, conn_has(c, TCP_CONN_SACK), conn_mss(c));
     bool scaled = conn_has(c, TCP_CONN_SCALED);
     receiver_negotiated(&c->receiver, conn_has(c, TCP_CONN_SACK), scaled,
                         scaled ? receiver_scale_for(c->tcp->settings->receive_buffer_max) : 0);
@@ -231,8 +230,7 @@ void conn_established(struct tcp_conn *c, tick_t now)
     c->state_end = TICK_NEVER;
     conn_clear(c, TCP_CONN_SYN_DUE);
     conn_count(c, conn_has(c, TCP_CONN_PASSIVE) ? COUNTER_TCP_ACCEPTED : COUNTER_TCP_CONNECTED, 1);
-    if (c->sender.rtt.latest)
-        receiver_rtt(&c->receiver, c->sender.rtt.latest);
+    receiver_rtt(&c->receiver, c->sender.rtt.srtt); /* of one sample, if any */
     c->heard_at = now;
     stream_opened(&c->stream);
 }

@@ -128,36 +128,35 @@ struct tcp_conn {
     struct tcp *tcp;
     const struct flow_key *key; /* the owner's */
     struct tcp_path path;
-    enum tcp_state state;
-    uint32_t flags; /* enum tcp_conn_flag */
+    uint32_t flags;        /* enum tcp_conn_flag */
+    uint8_t state;         /* enum tcp_state */
+    uint8_t probes;        /* window probes or keepalives unanswered */
+    uint8_t probe_backoff; /* window probes since the window was last open */
 
     /* Send sequence space (RFC 9293 3.3.1); una and nxt are sender's. */
+    uint8_t snd_scale;
     struct tcp_sender sender;
     seq32_t iss;
     uint32_t snd_wnd; /* scaled */
     uint32_t snd_wnd_max;
     seq32_t snd_wl1;
     seq32_t snd_wl2;
-    uint8_t snd_scale;
-    uint8_t probes;        /* window probes or keepalives unanswered */
-    uint8_t probe_backoff; /* window probes since the window was last open */
-    uint16_t mss;          /* the peer's, as it said or by default */
-    uint16_t mss_limit;    /* by black-hole detection; 0: none */
-    uint32_t charged;      /* of tcp->memory */
+    uint16_t mss;       /* the peer's, as it said or by default */
+    uint16_t mss_limit; /* by black-hole detection; 0: none */
 
     /* Receive sequence space. */
     struct tcp_receiver receiver;
     seq32_t irs;
     uint32_t ts_offset; /* of our timestamp clock (RFC 7323 7.1) */
-    tick_t ts_recent_at;
     uint32_t ts_recent; /* RFC 7323 4.3 */
+    uint32_t charged;   /* of tcp->memory */
+    tick_t ts_recent_at;
 
     /* Timers but the sender's and receiver's (timers.c); TICK_NEVER: not running. */
     tick_t state_end; /* of SYN-SENT, SYN-RECEIVED, FIN-WAIT-2, TIME-WAIT */
     tick_t probe_at;  /* window probe */
     tick_t keepalive_at;
     tick_t pace_at;       /* nothing new leaves before */
-    tick_t tidy_at;       /* memory of an idle connection goes back */
     tick_t path_raise_at; /* try the path's full MTU again after a black hole */
     tick_t opened_at;
     tick_t heard_at; /* last segment that was acceptable */

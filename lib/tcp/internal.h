@@ -129,6 +129,6 @@ uint32_t conn_mss(const struct tcp_conn *c);
 uint16_t conn_mss_announced(const struct tcp_conn *c);
 /* Timeouts in a row: are large segments lost on the way for being large? (RFC 4821 7.7) */
 void conn_suspect_path(struct tcp_conn *c, tick_t now);
-void conn_raise_path(struct tcp_conn *c, tick_t now);
+void conn_raise_path(struct tcp_conn *c);
 
 #endif

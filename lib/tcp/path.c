@@ -45,18 +45,18 @@ uint32_t conn_mss(const struct tcp_conn *c)
     return conn_has(c, TCP_CONN_TIMESTAMPS) ? mss - TCP_TIMESTAMPS_LEN : mss;
 }
 
-static void apply(struct tcp_conn *c, tick_t now)
+static void apply(struct tcp_conn *c)
 {
     uint32_t mss = conn_mss(c);
     if (mss != c->sender.mss)
-        sender_set_mss(&c->sender, mss, mss < c->sender.mss, now);
+        sender_set_mss(&c->sender, mss, mss < c->sender.mss);
 }
 
 void tcp_path_changed(struct tcp_conn *c, const struct tcp_path *path, tick_t now)
 {
     c->path = *path;
     if (c->state >= TCP_SYN_RECEIVED) /* before, nothing is agreed yet */
-        apply(c, now);
+        apply(c);
     conn_arm(c, now);
 }
 
@@ -74,14 +74,14 @@ void conn_suspect_path(struct tcp_conn *c, tick_t now)
         c->mss_limit = step[i];
         c->path_raise_at = now + RAISE_AFTER;
         conn_count(c, COUNTER_TCP_BLACK_HOLES, 1);
-        apply(c, now);
+        apply(c);
         return;
     }
 }
 
-void conn_raise_path(struct tcp_conn *c, tick_t now)
+void conn_raise_path(struct tcp_conn *c)
 {
     c->path_raise_at = TICK_NEVER;
     c->mss_limit = 0;
-    apply(c, now);
+    apply(c);
 }

@@ -17,6 +17,7 @@ struct delivery {
     uint32_t records; /* that left at the low end */
     uint32_t fresh;   /* bytes of acked that had not been SACKED */
     uint32_t sacked;  /* bytes newly SACKED */
+    bool first;       /* nothing had been acknowledged before */
     bool resent;      /* some of it had been sent more than once */
     bool once;        /* some only once: then the next three are valid, of those */
     bool duplicate;   /* without SACK: it counts as a duplicate */

@@ -68,7 +68,6 @@ void receiver_negotiated(struct tcp_receiver *r, bool sack, bool scaled, uint8_t
 {
     assert(scale <= TCP_WSCALE_MAX && "RFC 7323 2.3");
     r->sack = sack;
-    r->scaled = scaled;
     r->scale = scaled ? scale : 0;
 }
 

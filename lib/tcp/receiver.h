@@ -40,35 +40,34 @@ enum receiver_ack {
 struct tcp_receiver {
     seq32_t nxt;   /* next number expected; all before it have arrived */
     seq32_t right; /* right edge of the window that was offered; never moves back */
+    seq32_t acked; /* the acknowledgment last sent */
     uint32_t size; /* bytes that may be offered and not yet consumed, together */
     uint32_t size_max;
     uint32_t unconsumed; /* bytes given out in order and not yet consumed */
+    uint16_t mss;        /* that we announced */
+    uint16_t segment;    /* estimate of the peer's segment size, at most mss */
+    uint16_t length;     /* of the last segment, at most mss */
+    bool lean;           /* memory was short when it came */
     uint8_t scale;       /* of the window field, ours; 0 without window scaling */
-    bool scaled;
-    bool sack;        /* we may send SACK */
-    bool fin_known;   /* a FIN has been seen, at fin_seq */
-    bool fin_reached; /* and everything before it has arrived: nxt is one past it */
-    bool dsack_due;
-    uint8_t quick; /* segments still to be acknowledged at once: at the start, after gaps */
+    bool sack;           /* we may send SACK */
+    bool fin_known;      /* a FIN has been seen, at fin_seq */
+    bool fin_reached;    /* and everything before it has arrived: nxt is one past it */
     seq32_t fin_seq;
     struct tcp_reorder reorder;
-    struct tcp_sack dsack; /* to be told with the next ACK; valid with dsack_due */
     /* Acknowledging. */
-    tick_t ack_due;   /* with RECEIVER_ACK_DELAYED */
-    tick_t ack_delay; /* the most (settings.delayed_ack) */
-    uint32_t unacked; /* bytes in order since the last ACK was sent */
-    uint16_t mss;     /* that we announced */
-    uint16_t segment; /* estimate of the peer's segment size, at most mss */
-    uint16_t length;  /* of the last segment, at most mss */
-    bool lean;        /* memory was short when it came */
-    seq32_t acked;    /* the acknowledgment last sent */
+    uint8_t ack;   /* enum receiver_ack: what is due */
+    uint8_t quick; /* segments still to be acknowledged at once: at the start, after gaps */
+    bool dsack_due;
+    struct tcp_sack dsack; /* to be told with the next ACK; valid with dsack_due */
+    uint32_t ack_delay;    /* the most, in ticks (settings.delayed_ack) */
+    tick_t ack_due;        /* with RECEIVER_ACK_DELAYED */
+    uint32_t unacked;      /* bytes in order since the last ACK was sent */
     /* Right-sizing. */
-    tick_t rtt;        /* estimate on this side; 0: none */
-    tick_t round_at;   /* when the present round began; 0: not yet */
-    seq32_t round_end; /* right at that time: what lies beyond it can only come a round trip on */
-    uint32_t round_bytes;  /* consumed in it */
+    seq32_t round_end;    /* right at round_at: what lies beyond it can only come a round trip on */
+    uint32_t round_bytes; /* consumed in the present round */
     uint32_t round_before; /* consumed in the one before */
-    enum receiver_ack ack; /* what is due */
+    tick_t round_at;       /* when the present one began; 0: not yet */
+    tick_t rtt;            /* estimate on this side; 0: none */
 };
 
 struct receiver_args {
@@ -76,8 +75,8 @@ struct receiver_args {
     seq32_t irs;   /* nxt is one past it: the SYN has been received */
     uint32_t size; /* first window */
     uint32_t size_max;
-    tick_t ack_delay;
-    uint16_t mss; /* that we announced */
+    uint32_t ack_delay; /* ticks */
+    uint16_t mss;       /* that we announced */
 };
 
 /* As much of size as a SYN's window field can tell counts as offered: our SYN, whether it goes

@@ -85,7 +85,7 @@ static void remember(struct tcp_sender *s)
 
 static void begin_window(struct tcp_sender *s, enum sender_state state)
 {
-    s->state = state;
+    s->state = (uint8_t)state;
     s->recovery_end = s->nxt;
     s->tlp_out = false; /* RFC 8985 7.1 */
     s->frto = SENDER_FRTO_OFF;
@@ -131,14 +131,14 @@ static void reduce_by_timeout(struct tcp_sender *s, tick_t now)
         return;
     remember(s);
     s->undo_ok = s->state != SENDER_LOSS;
-    if (s->delivered > 0)
+    if (s->answered)
         s->cc.ops->timed_out(&s->cc, flight_size(s), now);
 }
 
 void recovery_time_out(struct tcp_sender *s, tick_t now)
 {
     struct inflight *f = &s->inflight;
-    bool frto = s->state != SENDER_LOSS && s->delivered > 0;
+    bool frto = s->state != SENDER_LOSS && s->answered;
     reduce_by_timeout(s, now);
     if (inflight_at(f, f->head)->flags & TCP_SEG_SACKED) { /* RFC 2018 8 */
         inflight_renege(f);

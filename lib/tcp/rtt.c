@@ -5,15 +5,15 @@
 
 static tick_t bounded(const struct tcp_rtt *r, tick_t rto)
 {
-    if (rto < r->rto_min)
-        rto = r->rto_min; /* RFC 6298 2.4, with a shorter minimum than its second */
-    return tick_min(rto, TCP_RTO_MAX);
+    tick_t least = tcp_rtt_rto_min(r); /* RFC 6298 2.4, with a shorter minimum than its second */
+    return tick_min(rto > least ? rto : least, TCP_RTO_MAX);
 }
 
 void tcp_rtt_init(struct tcp_rtt *r, tick_t rto_min)
 {
-    assert(rto_min > 0 && "a timeout that is already over");
-    *r = (struct tcp_rtt){.min = TICK_NEVER, .rto_min = rto_min};
+    assert(rto_min >= TICK_US && "a timeout that is already over");
+    assert(rto_min <= TCP_RTO_MAX);
+    *r = (struct tcp_rtt){.min = TICK_NEVER, .rto_min_us = (uint32_t)(rto_min / TICK_US)};
     r->rto = bounded(r, TCP_RTO_INITIAL); /* RFC 6298 2.1 */
 }
 
@@ -41,10 +41,10 @@ void tcp_rtt_sample(struct tcp_rtt *r, tick_t rtt, tick_t least, uint32_t sample
     rtt = tick_min(rtt, 2 * TCP_RTO_MAX); /* a longer one says no more */
     smooth(r, rtt, samples);
     r->rto = bounded(r, r->srtt + 4 * r->rttvar); /* RFC 6298 2.3 */
-    r->latest = rtt;
-    if (least <= r->min || tick_since(now, r->min_at) > TCP_RTT_MIN_WINDOW) {
+    uint32_t second = (uint32_t)(now / TICK_SEC);
+    if (least <= r->min || second - r->min_second > TCP_RTT_MIN_WINDOW / TICK_SEC) {
         r->min = least;
-        r->min_at = now;
+        r->min_second = second;
     }
 }
 

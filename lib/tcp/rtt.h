@@ -16,13 +16,18 @@
 struct tcp_rtt {
     tick_t srtt; /* 0: none measured yet */
     tick_t rttvar;
-    tick_t rto;    /* without backoff, within rto_min .. TCP_RTO_MAX */
-    tick_t min;    /* least of the last TCP_RTT_MIN_WINDOW; TICK_NEVER: none */
-    tick_t min_at; /* when that was measured */
-    tick_t latest; /* the last sample, 0: none */
-    tick_t rto_min;
+    tick_t rto;          /* without backoff, within rto_min .. TCP_RTO_MAX */
+    tick_t min;          /* least of the last TCP_RTT_MIN_WINDOW; TICK_NEVER: none */
+    uint32_t min_second; /* when that was measured */
+    uint32_t rto_min_us;
 };
 
+static inline tick_t tcp_rtt_rto_min(const struct tcp_rtt *r)
+{
+    return r->rto_min_us * TICK_US;
+}
+
+/* rto_min: of whole microseconds, at most TCP_RTO_MAX. */
 void tcp_rtt_init(struct tcp_rtt *r, tick_t rto_min);
 /* A sample, > 0, by Karn's rule of what was sent once or is told by its timestamp. samples: how
  * many are expected in a round trip, so that many do not shorten the memory (RFC 7323 appendix G).

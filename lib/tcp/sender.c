@@ -34,8 +34,6 @@ void sender_init(struct tcp_sender *s, const struct sender_args *a)
     memset(s, 0, sizeof(*s));
     s->una = s->nxt = s->recovery_end = s->fack = a->iss;
     s->mss = a->mss;
-    s->initial_window = a->initial_window;
-    s->congestion = a->congestion;
     s->counters = a->counters;
     s->reo_steps = 1;
     s->timer = s->reorder_at = TICK_NEVER;
@@ -50,20 +48,19 @@ void sender_fini(struct tcp_sender *s)
     inflight_clear(&s->inflight);
 }
 
-void sender_negotiated(struct tcp_sender *s, bool sack, bool timestamps, uint32_t mss)
+void sender_negotiated(struct tcp_sender *s, bool sack, uint32_t mss)
 {
-    bool syn_lost = s->cc.cwnd < s->cc.initial;
+    bool syn_lost = s->cc.cwnd < tcp_cc_initial(&s->cc);
     s->sack = sack;
-    s->timestamps = timestamps;
     s->mss = mss;
-    tcp_cc_init(&s->cc, s->congestion, mss, s->initial_window, s->cc.max);
+    tcp_cc_begin(&s->cc, mss);
     s->undo_cwnd = s->cc.cwnd;
     if (syn_lost)
         s->cc.cwnd = mss; /* RFC 5681 3.1 */
     invariant(sender_ok(s));
 }
 
-void sender_set_mss(struct tcp_sender *s, uint32_t mss, bool lost, tick_t now)
+void sender_set_mss(struct tcp_sender *s, uint32_t mss, bool lost)
 {
     struct inflight *f = &s->inflight;
     s->mss = mss;
@@ -73,7 +70,6 @@ void sender_set_mss(struct tcp_sender *s, uint32_t mss, bool lost, tick_t now)
         if (g->len > mss && !(g->flags & (TCP_SEG_SACKED | TCP_SEG_LOST)))
             inflight_lose(f, p);
     }
-    (void)now;
     sender_timer_set(s);
     invariant(sender_ok(s));
 }
@@ -322,7 +318,8 @@ static void take(struct tcp_sender *s, const struct sender_ack *a, tick_t now, s
     for (unsigned i = 0; s->sack && i < a->n_sack; i++)
         sack_block(s, &a->sack[i], a, now, d);
     s->una = a->ack;
-    s->delivered += d->fresh + d->sacked;
+    d->first = !s->answered;
+    s->answered |= d->fresh + d->sacked > 0;
     count_duplicates(s, a, d);
 }
 
@@ -357,7 +354,7 @@ static void moved(struct tcp_sender *s, const struct delivery *d, tick_t now)
         return;
     sender_timer_restart(s, now); /* RFC 6298 5.3 */
     s->stalled_since = now;
-    if (s->delivered == d->fresh && s->backoff > 0 && s->rtt.srtt == 0) {
+    if (d->first && s->backoff > 0 && s->rtt.srtt == 0) {
         s->rtt.rto = RTO_AFTER_LOST_SYN;
         s->backoff = 0;
     }
@@ -400,7 +397,7 @@ static void find_losses(struct tcp_sender *s, struct delivery *d, tick_t now)
 static void grow(struct tcp_sender *s, const struct delivery *d, enum sender_state state,
                  uint32_t in_flight, tick_t rtt, tick_t now)
 {
-    bool handshake = s->delivered == d->fresh && d->acked == 1;
+    bool handshake = d->first && d->acked == 1;
     uint32_t acked = state == SENDER_LOSS ? d->fresh + d->sacked : d->acked;
     if (acked == 0 || handshake || state == SENDER_RECOVERY || state == SENDER_CWR)
         return;

@@ -68,14 +68,13 @@ enum sender_timer {
 };
 
 struct tcp_sender {
-    seq32_t una;  /* lowest not acknowledged */
-    seq32_t nxt;  /* one past the highest sent */
-    uint32_t mss; /* payload bytes of a full segment, as sent now */
-    bool sack;    /* the other side sends SACK */
-    bool timestamps;
-    uint16_t initial_window; /* segments; until the handshake is over */
-    enum sender_state state;
-    enum tcp_congestion congestion;
+    seq32_t una;     /* lowest not acknowledged */
+    seq32_t nxt;     /* one past the highest sent */
+    uint32_t mss;    /* payload bytes of a full segment, as sent now */
+    uint8_t state;   /* enum sender_state */
+    bool sack;       /* the other side sends SACK */
+    bool answered;   /* something has been acknowledged */
+    uint8_t backoff; /* retransmission timeouts since the last RTT sample, saturating */
     struct inflight inflight;
     struct tcp_rtt rtt;
     struct tcp_cc cc;
@@ -127,14 +126,12 @@ struct tcp_sender {
     bool cwr_due; /* the next new data carries CWR; conn.c clears it */
 
     uint8_t timer_kind;    /* enum sender_timer */
-    uint8_t backoff;       /* retransmission timeouts since the last RTT sample, saturating */
-    seq32_t timed_out_una; /* una at the last one */
+    seq32_t timed_out_una; /* una at the last retransmission timeout */
     tick_t timer;          /* the one that runs; TICK_NEVER: none */
     tick_t rto_from;       /* the retransmission timer runs from here */
     tick_t last_sent;      /* of anything; 0: nothing yet */
     tick_t stalled_since;  /* the oldest unacknowledged data was first sent or una last moved; with
                               inflight not empty */
-    uint64_t delivered;    /* bytes, ever */
     uint64_t retransmitted;
 };
 
@@ -154,10 +151,10 @@ struct sender_args {
 void sender_init(struct tcp_sender *s, const struct sender_args *a);
 void sender_fini(struct tcp_sender *s);
 /* What the handshake agreed on; before any data is sent. */
-void sender_negotiated(struct tcp_sender *s, bool sack, bool timestamps, uint32_t mss);
+void sender_negotiated(struct tcp_sender *s, bool sack, uint32_t mss);
 /* Segments are smaller from now on (path MTU), or larger again. Those in flight that are larger
  * than mss are LOST at once, without congestion, if `lost`. */
-void sender_set_mss(struct tcp_sender *s, uint32_t mss, bool lost, tick_t now);
+void sender_set_mss(struct tcp_sender *s, uint32_t mss, bool lost);
 
 /* ---- sending ---- */
 

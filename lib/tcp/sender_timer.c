@@ -34,7 +34,7 @@ static tick_t probe_at(const struct tcp_sender *s)
 {
     tick_t wait = 2 * s->rtt.srtt + PROBE_SLACK;
     if (inflight_count(&s->inflight) == 1)
-        wait += s->rtt.rto_min; /* its acknowledgment may be delayed */
+        wait += tcp_rtt_rto_min(&s->rtt); /* its acknowledgment may be delayed */
     tick_t from = s->last_sent > s->rto_from ? s->last_sent : s->rto_from;
     return tick_after(from, wait);
 }

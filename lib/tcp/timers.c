@@ -13,7 +13,8 @@
  *   state_end     until established: given up. In FIN-WAIT-2, where a peer may never send its FIN:
  *                 reset. In TIME-WAIT: CLOSED.
  *   pace_at       when the next new data may leave, if that is all it waits for.
- *   tidy_at       a second after the connection went idle while it held memory: gives that back.
+ *   tidying       a second after an idle connection that holds memory was last heard of: gives it
+ *                 back.
  *   path_raise_at ten minutes after a black hole was found: full segments are tried again.
  *   user timeout  data unacknowledged for so long, or probes unanswered (RFC 9293 3.8.3).
  */
@@ -120,16 +121,20 @@ static bool is_idle(const struct tcp_conn *c)
     return sender_idle(&c->sender) && vec_queue_count(&c->stream.out) == 0;
 }
 
+/* That it would give back. */
 static bool holds_memory(const struct tcp_conn *c)
 {
-    return c->sender.inflight.seg || c->stream.out.slot || c->receiver.reorder.range;
+    const struct tcp_reorder *o = &c->receiver.reorder;
+    return c->sender.inflight.seg || c->stream.out.slot || (o->range && reorder_empty(o));
+}
+
+static tick_t tidy_at(const struct tcp_conn *c)
+{
+    return is_idle(c) && holds_memory(c) ? tick_after(c->heard_at, TIDY_AFTER) : TICK_NEVER;
 }
 
 static void tidy(struct tcp_conn *c)
 {
-    c->tidy_at = TICK_NEVER;
-    if (!is_idle(c))
-        return;
     sender_tidy(&c->sender);
     receiver_tidy(&c->receiver);
     vec_queue_tidy(&c->stream.out);
@@ -140,7 +145,7 @@ static void tidy(struct tcp_conn *c)
 static void disarm_all(struct tcp_conn *c)
 {
     c->state_end = c->probe_at = c->keepalive_at = TICK_NEVER;
-    c->tidy_at = c->path_raise_at = TICK_NEVER;
+    c->path_raise_at = TICK_NEVER;
 }
 
 void conn_arm(struct tcp_conn *c, tick_t now)
@@ -155,8 +160,6 @@ void conn_arm(struct tcp_conn *c, tick_t now)
     arm_keepalive(c);
     if (c->state != TCP_FIN_WAIT_2 && c->state != TCP_TIME_WAIT)
         c->state_end = TICK_NEVER;
-    if (c->tidy_at == TICK_NEVER && is_idle(c) && holds_memory(c))
-        c->tidy_at = now + TIDY_AFTER;
 }
 
 tick_t tcp_deadline(const struct tcp_conn *c)
@@ -168,7 +171,7 @@ tick_t tcp_deadline(const struct tcp_conn *c)
         return t;
     t = tick_min(t, receiver_deadline(&c->receiver));
     t = tick_min(t, tick_min(c->probe_at, c->keepalive_at));
-    t = tick_min(t, c->tidy_at);
+    t = tick_min(t, tidy_at(c));
     t = tick_min(t, tick_min(c->path_raise_at, user_timeout_at(c)));
     if (c->pace_at > c->tcp->now && conn_new_ready(c))
         t = tick_min(t, c->pace_at);
@@ -226,10 +229,10 @@ static void expire(struct tcp_conn *c, tick_t now)
     receiver_expire(&c->receiver, now);
     if (c->probe_at <= now)
         expire_probe(c);
-    if (c->tidy_at <= now)
+    if (tidy_at(c) <= now)
         tidy(c);
     if (c->path_raise_at <= now)
-        conn_raise_path(c, now);
+        conn_raise_path(c);
     if (c->keepalive_at <= now)
         expire_keepalive(c, now);
 }

@@ -294,7 +294,7 @@ static void net_open(struct net *n, const struct net_args *a)
     net_must(sender_can_send(&n->s));
     sender_sent(&n->s, 1, false, n->now);
     n->now += 2 * a->delay;
-    sender_negotiated(&n->s, a->sack, a->timestamps, NET_MSS);
+    sender_negotiated(&n->s, a->sack, NET_MSS);
     struct sender_ack syn = {.ack = seq32(iss + 1), .echoed = TICK_NEVER};
     struct sender_result r;
     sender_ack(&n->s, &syn, n->now, &r);

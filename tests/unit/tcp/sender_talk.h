@@ -196,7 +196,7 @@ static inline void open_talk(bool with_sack, tick_t rtt)
 {
     send_len(1);
     pass(rtt);
-    sender_negotiated(&s, with_sack, true, MSS);
+    sender_negotiated(&s, with_sack, MSS);
     ack(0);
     ck_assert(sender_idle(&s));
     ck_assert_uint_eq(s.cc.cwnd, 10 * MSS);

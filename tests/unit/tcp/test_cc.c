@@ -10,7 +10,7 @@ static uint32_t initial(uint32_t mss, uint16_t segments)
 {
     struct tcp_cc c;
     tcp_cc_init(&c, TCP_CUBIC, mss, segments, LARGE);
-    ck_assert_uint_eq(c.cwnd, c.initial);
+    ck_assert_uint_eq(c.cwnd, tcp_cc_initial(&c));
     return c.cwnd;
 }
 
