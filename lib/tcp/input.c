@@ -17,6 +17,7 @@ struct arrival {
     uint32_t payload;
     uint32_t seq_len;
     uint8_t ecn;
+    bool repeated; /* it had something that was taken off */
     tick_t echoed; /* when what it answers was sent, by its timestamp; TICK_NEVER: unknown */
     tick_t now;
 };
@@ -212,6 +213,27 @@ static void remember_timestamp(struct tcp_conn *c, const struct arrival *a)
     }
 }
 
+/*
+ * A keepalive, a probe, or the last FIN again: its sender is owed an answer. What it acknowledges
+ * counts, for where each side has taken a window probe's byte, and the other does not know that
+ * yet, all ACKs are numbered so. False: it was dropped.
+ */
+static bool last_number_again(struct tcp_conn *c, struct arrival *a)
+{
+    conn_set(c, TCP_CONN_ACK_DUE);
+    if (c->state == TCP_SYN_RECEIVED || (a->h.flags & TCP_SYN)) {
+        drop(c, a, DROP_TCP_DUPLICATE);
+        return false;
+    }
+    if (c->state == TCP_TIME_WAIT && (a->h.flags & TCP_FIN)) /* RFC 9293 3.10.7.4, "eighth" */
+        c->state_end = a->now + c->tcp->settings->time_wait;
+    a->repeated = true;
+    a->h.seq = c->receiver.nxt;
+    a->h.flags &= (uint16_t)~TCP_FIN;
+    a->seq_len = 0;
+    return true;
+}
+
 /* The first step (RFC 9293 3.10.7.4). False: it was dropped. */
 static bool sequence_ok(struct tcp_conn *c, struct arrival *a)
 {
@@ -228,14 +250,12 @@ static bool sequence_ok(struct tcp_conn *c, struct arrival *a)
     /* So an ACK is numbered that follows a full window of which something was lost. */
     if (a->seq_len == 0 && seq32_eq(a->h.seq, r->right))
         return true;
+    if (a->payload == 0 && a->seq_len <= 1 && seq32_eq(a->h.seq, seq32_sub(r->nxt, 1)))
+        return last_number_again(c, a);
     if (a->payload > 0 && !(a->h.flags & TCP_SYN) && seq32_lt(a->h.seq, r->nxt)) {
         /* Received before: told by D-SACK (RFC 2883 4), and its sender is answered. */
         take_data(c, a);
         conn_set(c, TCP_CONN_ACK_DUE);
-    } else if (seq32_eq(a->h.seq, seq32_sub(r->nxt, 1)) && a->seq_len <= 1) {
-        /* A keepalive, a probe, or the last FIN again: its sender is owed an answer. */
-        conn_set(c, TCP_CONN_ACK_DUE);
-        drop(c, a, DROP_TCP_DUPLICATE);
     } else {
         conn_challenge(c, a->now);
         drop(c, a, DROP_TCP_SEQUENCE);
@@ -368,7 +388,7 @@ static void take_ack(struct tcp_conn *c, struct arrival *a)
                              .n_sack = conn_has(c, TCP_CONN_SACK) ? a->h.options.n_sack : 0,
                              .echoed = a->echoed,
                              .ece = ece,
-                             .plain = a->seq_len == 0 && !changed};
+                             .plain = a->seq_len == 0 && !a->repeated && !changed};
     struct sender_result r;
     sender_ack(&c->sender, &ack, a->now, &r);
     acknowledged(c, r.acked);
