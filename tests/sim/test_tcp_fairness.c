@@ -11,8 +11,8 @@
 
 #define MBIT    20
 #define SERVER  10
-#define SETTLE  (30 * TICK_SEC) /* from the second one's start on */
-#define MEASURE 60              /* seconds */
+#define SETTLE  (30 * TICK_SEC)      /* from the second one's start on */
+#define MEASURE (SIM_SLOW ? 20 : 60) /* seconds */
 
 struct flow {
     enum tcp_congestion congestion;
