@@ -5,6 +5,8 @@
 
 static bool is_lost(struct loss *l, unsigned side)
 {
+    if (l->spared[side])
+        return false;
     uint64_t nth = l->passed[side] + l->lost[side];
     if (l->period > 0 && l->pattern >> nth % l->period & 1)
         return true;

@@ -9,6 +9,7 @@
 struct loss {
     struct node node;
     uint32_t millionths; /* may be changed at any time */
+    bool spared[2];      /* from that side all pass */
     uint64_t pattern;    /* bit i: the i-th frame of each `period`, in each direction, is lost */
     unsigned period;     /* 1..64; 0: no pattern */
     uint64_t passed[2];  /* from that side */
