@@ -14,6 +14,7 @@
 #define TROUBLE_ENDS (START + 20 * TICK_SEC) /* segments are lost, and memory is short, before */
 #define GIVE_UP      (START + 3600 * TICK_SEC)
 #define FLYING       8192u
+#define SENT_MAX     20000u /* for what two services write, if no ACK asks for another */
 
 /* A segment on its way. */
 struct flying {
@@ -261,7 +262,7 @@ static tick_t next(const struct pair *p, const struct side *s)
 static void run(struct pair *p)
 {
     for (unsigned n = 0; !over(&p->side[0]) || !over(&p->side[1]); n++) {
-        require(n < 200000 && p->now < GIVE_UP);
+        require(p->sent < SENT_MAX && n < 200000 && p->now < GIVE_UP);
         tick_t t = tick_min(next(p, &p->side[0]), next(p, &p->side[1]));
         if (p->n_flying > 0)
             t = tick_min(t, p->flying[0]->due);

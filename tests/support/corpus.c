@@ -578,6 +578,11 @@ static void tcp_of(struct maker *m, bool v4)
         m->f.at[ip + TCP_LEN + 3] = n;
         one(m, DROP_TCP_OPTION, "%s/option/%u", kind, n);
     }
+    static const uint8_t sized[][2] = {{2, 10}, {3, 4}, {4, 3}, {5, 9}, {8, 9}, {77, 40}};
+    for (unsigned i = 0; i < sizeof(sized) / sizeof(sized[0]); i++) { /* kinds and lengths */
+        memcpy(m->f.at + ip + TCP_LEN + 2, sized[i], 2);
+        one(m, DROP_TCP_OPTION, "%s/option/%u/%u", kind, sized[i][0], sized[i][1]);
+    }
     static const uint16_t flags[] = {0, TCP_SYN, TCP_RST, TCP_FIN, TCP_SYN | TCP_ACK, 0xff};
     for (unsigned i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
         tcp(m, v4, flags[i]);
