@@ -150,6 +150,14 @@ static void leave_backlog(struct conn *c)
         c->listener->accepted++;
 }
 
+/* Does it wait for its turn to send, or its service for its own? Then it will be settled again in
+ * this very turn, and what it says of its deadline now does not hold: data is not acknowledged
+ * after a delay, but with the answer. So the timer stays where it is in the wheel. */
+static bool is_busy(const struct conn *c)
+{
+    return list_linked(&c->sending) || list_linked(&c->tcp.stream.node);
+}
+
 void conn_settle(struct conn *c, tick_t now)
 {
     struct stack *s = stack_of(c);
@@ -158,9 +166,10 @@ void conn_settle(struct conn *c, tick_t now)
         end(c, now);
         return;
     }
-    wheel_arm(&s->wheel, &c->timer, tcp_deadline(&c->tcp));
     if (tcp_wants_output(&c->tcp, now))
         join(c);
+    if (!timer_armed(&c->timer) || !is_busy(c))
+        wheel_arm(&s->wheel, &c->timer, tcp_deadline(&c->tcp));
 }
 
 static void fire(struct timer *t, tick_t now)
