@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "tcp/rack.h"
 
-#define DUP_THRESH  3u  /* RFC 5681 3.2 */
+#define DUP_THRESH  3u /* RFC 5681 3.2 */
+#define LATE_PARTS  128u
 #define REO_PERSIST 16u /* recoveries: RFC 8985 6.2 step 4 */
 
 /* RFC 8985 6.2 steps 1 and 2 */
@@ -35,6 +36,25 @@ static void adapt(struct tcp_sender *s, bool dsack)
     s->reo_persist = REO_PERSIST;
 }
 
+tick_t rack_lateness(const struct delivery *d, const struct tcp_seg *seg, tick_t now)
+{
+    tick_t took = tick_since(now, seg->sent);
+    bool overtaken = d->rack_rtt > 0 && seq32_lt(seg->order, d->rack_order);
+    return overtaken && took > d->rack_rtt ? took - d->rack_rtt : 0;
+}
+
+/* What is that late again shall not seem lost: the RFC's steps alone are too short for that where
+ * what comes early makes the shortest round trip, of which each is a quarter, next to nothing. */
+static void learn(struct tcp_sender *s, tick_t late)
+{
+    if (late <= s->rtt.min / 4 || s->rtt.srtt == 0)
+        return;
+    s->reo_persist = REO_PERSIST;
+    tick_t parts = tick_min(late + late / 8, s->rtt.srtt) * LATE_PARTS / s->rtt.srtt + 1;
+    if (parts > s->reo_late)
+        s->reo_late = (uint8_t)parts;
+}
+
 void rack_acked(struct tcp_sender *s, const struct delivery *d)
 {
     /* RFC 8985 6.2 step 3 */
@@ -42,12 +62,15 @@ void rack_acked(struct tcp_sender *s, const struct delivery *d)
         s->reordering_seen = true;
     s->fack = seq32_max(s->fack, d->high_end);
     adapt(s, d->dsack);
+    learn(s, d->late);
 }
 
 void rack_recovered(struct tcp_sender *s)
 {
-    if (s->reo_persist > 0 && --s->reo_persist == 0)
+    if (s->reo_persist > 0 && --s->reo_persist == 0) {
         s->reo_steps = 1;
+        s->reo_late = 0;
+    }
 }
 
 /* RFC 8985 6.2 step 4 */
@@ -58,7 +81,8 @@ static tick_t reordering_window(const struct tcp_sender *s)
         return 0;
     if (s->rtt.min == TICK_NEVER)
         return 0;
-    return tick_min(s->reo_steps * (s->rtt.min / 4), s->rtt.srtt);
+    tick_t window = s->reo_steps * (s->rtt.min / 4), late = s->rtt.srtt * s->reo_late / LATE_PARTS;
+    return tick_min(window > late ? window : late, s->rtt.srtt);
 }
 
 /* RFC 8985 6.2 step 5. The list is in order of sending: where the first is not late, none is. The

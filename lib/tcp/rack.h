@@ -24,15 +24,21 @@ struct delivery {
     bool lost;        /* segments newly found LOST */
     tick_t earliest;  /* sent */
     tick_t latest;
-    seq32_t low_end;  /* the end of the lowest of them */
-    seq32_t high_end; /* of all, or una */
-    bool dsack;       /* it reports a duplicate (RFC 2883 4), namely: */
+    seq32_t low_end;    /* the end of the lowest of them */
+    seq32_t high_end;   /* of all, or una */
+    seq32_t rack_order; /* RACK's before it, to find the most by which one is late: */
+    tick_t rack_rtt;
+    tick_t late;
+    bool dsack; /* it reports a duplicate (RFC 2883 4), namely: */
     struct tcp_sack duplicated;
 };
 
 /* seg is newly acknowledged, one way or the other. echoed: when the segment that has made the other
  * side say so was sent; TICK_NEVER: unknown. */
 void rack_delivered(struct tcp_sender *s, const struct tcp_seg *seg, tick_t echoed, tick_t now);
+/* How much later seg, sent once, has been delivered than RACK's latest would have it; 0: it is not
+ * late. */
+tick_t rack_lateness(const struct delivery *d, const struct tcp_seg *seg, tick_t now);
 /* All of d has been delivered: what it says about reordering. */
 void rack_acked(struct tcp_sender *s, const struct delivery *d);
 /* A recovery is over (RFC 8985 6.2 step 4). */

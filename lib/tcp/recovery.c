@@ -262,12 +262,18 @@ static bool frto_says_so(struct tcp_sender *s, const struct delivery *d)
     return false;
 }
 
+/* All that seemed lost has been delivered before any of it was sent again. */
+static bool came_by_itself(const struct tcp_sender *s)
+{
+    return s->state == SENDER_RECOVERY && s->resend_due && s->inflight.lost == 0;
+}
+
 void recovery_check_undo(struct tcp_sender *s, const struct delivery *d, tick_t echoed, tick_t now)
 {
     bool dsack = dsack_says_so(s, d);
     bool eifel = eifel_says_so(s, echoed);
     bool frto = frto_says_so(s, d);
-    if (s->undo_ok && (dsack || eifel || frto))
+    if (s->undo_ok && (dsack || eifel || frto || came_by_itself(s)))
         undo(s, now);
 }
 

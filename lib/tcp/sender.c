@@ -223,6 +223,8 @@ static void delivered(struct tcp_sender *s, const struct tcp_seg *g, tick_t echo
         d->latest = g->sent;
     d->low_end = d->once ? seq32_min(d->low_end, end) : end;
     d->once = true;
+    tick_t late = rack_lateness(d, g, now);
+    d->late = late > d->late ? late : d->late;
 }
 
 static void acknowledge(struct tcp_sender *s, const struct sender_ack *a, tick_t now,
@@ -313,6 +315,8 @@ static void take(struct tcp_sender *s, const struct sender_ack *a, tick_t now, s
     d->flight = flight_size(s);
     d->acked = a->ack.v - s->una.v;
     d->high_end = a->ack;
+    d->rack_order = s->rack_order;
+    d->rack_rtt = s->rack_rtt;
     find_dsack(s, a, d);
     acknowledge(s, a, now, d);
     for (unsigned i = 0; s->sack && i < a->n_sack; i++)

@@ -105,6 +105,7 @@ struct tcp_sender {
     seq32_t fack;             /* highest acknowledged, cumulatively or selectively */
     uint8_t reo_steps;        /* reo_wnd_mult */
     uint8_t reo_persist;      /* recoveries until it falls back to 1 */
+    uint8_t reo_late;         /* what has been seen to be late, in 128ths of srtt */
     bool reordering_seen;
     bool rack_round;
 

@@ -160,6 +160,46 @@ START_TEST(dsack_widens_the_window_once_a_round_trip)
 }
 END_TEST
 
+START_TEST(what_was_late_widens_it_as_far)
+{
+    push(2); /* 4, 5 */
+    pass(RTT);
+    sack(4, 5, 6);
+    pass(RTT / 2);
+    ack(6);
+    push(2); /* 6, 7 */
+    pass(RTT);
+    sack(6, 7, 8);
+    ck_assert_uint_gt(sender_deadline(&s), now + RTT / 2);
+    ck_assert_uint_lt(sender_deadline(&s), now + 3 * RTT / 4);
+}
+END_TEST
+
+START_TEST(what_was_late_for_having_been_sent_again_does_not)
+{
+    push(6);
+    pass(RTT);
+    sack(4, 5, 8);
+    run(0);
+    expect_again(4);
+    pass(RTT);
+    ack(10);
+    ck_assert_uint_eq(s.reo_late, 0);
+}
+END_TEST
+
+START_TEST(what_fits_the_usual_window_does_not)
+{
+    push(2);
+    pass(RTT);
+    sack(4, 5, 6);
+    pass(RTT / 8);
+    ack(6);
+    ck_assert_uint_eq(s.reo_late, 0);
+    ck_assert_uint_eq(s.reo_persist, 0);
+}
+END_TEST
+
 START_TEST(it_is_never_wider_than_a_round_trip)
 {
     see_reordering();
@@ -177,6 +217,7 @@ START_TEST(sixteen_recoveries_later_it_is_narrow_again)
     sack(4, 2, 3);
     pass(RTT);
     ack(6);
+    s.reo_late = 64;
     for (uint32_t k = 6, i = 1; i <= 16; i++, k += 6) {
         ck_assert_uint_eq(s.reo_steps, 2);
         push(6);
@@ -189,6 +230,7 @@ START_TEST(sixteen_recoveries_later_it_is_narrow_again)
         ck_assert_int_eq(s.state, SENDER_OPEN);
     }
     ck_assert_uint_eq(s.reo_steps, 1);
+    ck_assert_uint_eq(s.reo_late, 0);
 }
 END_TEST
 
@@ -224,6 +266,7 @@ UNIT_MAIN("rack", setup, talk_end, three_sacked_segments_are_enough,
           fewer_wait_for_a_quarter_of_the_round_trip, what_comes_in_time_was_reordered,
           where_there_is_reordering_three_are_not_enough, each_segment_has_its_own_time,
           a_lost_retransmission_is_found, too_fast_an_answer_is_the_originals,
-          dsack_widens_the_window_once_a_round_trip, it_is_never_wider_than_a_round_trip,
-          sixteen_recoveries_later_it_is_narrow_again, only_what_was_sent_before_is_late,
-          a_timeout_spares_what_was_sent_just_before)
+          dsack_widens_the_window_once_a_round_trip, what_was_late_widens_it_as_far,
+          what_was_late_for_having_been_sent_again_does_not, what_fits_the_usual_window_does_not,
+          it_is_never_wider_than_a_round_trip, sixteen_recoveries_later_it_is_narrow_again,
+          only_what_was_sent_before_is_late, a_timeout_spares_what_was_sent_just_before)

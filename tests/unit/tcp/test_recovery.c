@@ -535,6 +535,22 @@ START_TEST(a_timeout_is_undone_by_a_timestamp)
 }
 END_TEST
 
+START_TEST(what_comes_before_it_was_sent_again_was_not_lost)
+{
+    push(6); /* 4 .. 9 */
+    pass(RTT);
+    uint32_t cwnd = s.cc.cwnd, ssthresh = s.cc.ssthresh;
+    sack(4, 5, 8);
+    ck_assert_int_eq(s.state, SENDER_RECOVERY);
+    pass(1 * MS);
+    ack(8);
+    ck_assert_int_eq(s.state, SENDER_OPEN);
+    ck_assert_uint_ge(s.cc.cwnd, cwnd);
+    ck_assert_uint_eq(s.cc.ssthresh, ssthresh);
+    ck_assert_uint_eq(count(COUNTER_TCP_SPURIOUS), 1);
+}
+END_TEST
+
 START_TEST(dsacks_of_all_that_was_sent_again_undo)
 {
     s.cc.cwnd = 20 * MSS;
@@ -684,8 +700,9 @@ UNIT_MAIN("recovery", setup, talk_end, halves_the_window_of_new_reno, reduces_in
           real_loss_is_told_by_duplicates, with_sack_new_data_alone_proves_the_loss,
           without_new_data_old_data_goes_a_moment_later, a_timestamp_tells_that_the_original_came,
           or_that_it_did_not, in_the_same_millisecond_nobody_knows,
-          a_timeout_is_undone_by_a_timestamp, dsacks_of_all_that_was_sent_again_undo,
-          a_dsack_of_something_else_does_not, a_dsack_within_a_block_counts,
-          one_reduction_a_window_for_echoes, an_echo_is_heeded_once_until_the_answer_has_arrived,
+          a_timeout_is_undone_by_a_timestamp, what_comes_before_it_was_sent_again_was_not_lost,
+          dsacks_of_all_that_was_sent_again_undo, a_dsack_of_something_else_does_not,
+          a_dsack_within_a_block_counts, one_reduction_a_window_for_echoes,
+          an_echo_is_heeded_once_until_the_answer_has_arrived,
           a_reduction_for_an_echo_is_not_undone, loss_in_such_a_window_reduces_no_more,
           loss_tells_the_other_side_that_the_window_is_reduced)
