@@ -293,7 +293,8 @@ static void start_side(struct pair *p, unsigned which, bool v4)
                                     .no_timestamps = how & 16,
                                     .no_window_scaling = how & 32,
                                     .no_pacing = how & 64,
-                                    .fin_timeout = 1000 * TICK_SEC,
+                                    .user_timeout = 3000 * TICK_SEC,
+                                    .fin_timeout = 3000 * TICK_SEC,
                                     .receive_buffer = how & 128 ? 2000 : 0,
                                     .receive_buffer_max = more & 1 ? 6000 : 0,
                                     .send_buffer = more & 1 ? 4000 : 0};
