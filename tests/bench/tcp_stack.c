@@ -81,8 +81,7 @@ struct side {
 struct bench {
     struct pkt_pool pool;
     struct packet *packet;
-    struct pkt *free; /* the one that has been free longest is given first */
-    struct pkt **free_end;
+    struct pkt *free; /* the last one freed is given first, as pools with a cache do */
     struct side client, server;
     tick_t now;
     double spent; /* the server's */
@@ -143,8 +142,8 @@ static struct bench *bench; /* whose packets these are; pkt_ops.free has no othe
 
 static void pkt_back(struct pkt *p)
 {
-    *bench->free_end = p;
-    bench->free_end = &p->next;
+    p->next = bench->free;
+    bench->free = p;
 }
 
 static const struct pkt_ops ops = {.free = pkt_back};
@@ -153,7 +152,7 @@ static struct pkt *alloc(struct pkt_pool *pool)
 {
     (void)pool;
     struct pkt *p = bench->free;
-    check(p && p->next, "out of packets");
+    check(p, "out of packets");
     bench->free = p->next;
     uint8_t *bytes = ((struct packet *)(void *)p)->bytes;
     *p = (struct pkt){.data = bytes + HEADROOM,
@@ -172,7 +171,6 @@ static void pool_open(struct bench *b)
     b->packet = aligned_alloc(64, packets * sizeof(*b->packet));
     check(b->packet, "no memory");
     memset(b->packet, 0, packets * sizeof(*b->packet));
-    b->free_end = &b->free;
     for (unsigned i = 0; i < packets; i++)
         pkt_back(&b->packet[i].pkt);
 }
