@@ -30,6 +30,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 BUILD = os.path.abspath(sys.argv[1]) if len(sys.argv) > 1 else "build-release"
 os.environ["MILLRACE"] = f"{BUILD}/app/millrace"
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "smoke"))
+import echo  # noqa: E402
 import machine  # noqa: E402
 from lab import Lab  # noqa: E402
 from tap import Missing  # noqa: E402
@@ -216,8 +217,9 @@ def report(name, runs):
 def main():
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     try:
-        for name in sys.argv[2:] or LINES:
-            report(name, measure(name))
+        with echo.undisturbed():
+            for name in sys.argv[2:] or LINES:
+                report(name, measure(name))
     except Missing as why:
         sys.exit(f"tcp_netem: {why}")
 
