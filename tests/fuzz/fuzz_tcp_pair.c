@@ -3,7 +3,7 @@
  * Two connections with each other, over paths that lose, repeat, delay and mark segments as the
  * input says and swallow those that are too long, between services that read and write at any pace,
  * for a time with little memory: both read all that the other wrote, and both are told that it
- * ended in order.
+ * ended in order. Where nothing was in the way that takes no longer than round trips do.
  */
 #include <stddef.h>
 
@@ -14,7 +14,11 @@
 #define TROUBLE_ENDS (START + 20 * TICK_SEC) /* segments are lost, and memory is short, before */
 #define GIVE_UP      (START + 3600 * TICK_SEC)
 #define FLYING       8192u
-#define SENT_MAX     20000u /* for what two services write, if no ACK asks for another */
+#define CALM_TIME    TICK_SEC
+/* A timer that has backed off as far as it does, and the pauses of services. */
+#define TROUBLED_TIME (200 * TICK_SEC)
+#define MTU           1500u
+#define SENT_MAX      20000u /* for what two services write, if no ACK asks for another */
 
 /* A segment on its way. */
 struct flying {
@@ -49,6 +53,7 @@ struct pair {
     uint32_t carries; /* IP packets up to so long */
     bool says_too_big;
     bool both_open;
+    bool calm; /* nothing was in the way: no loss, no delay, no want of memory, no lazy service */
 };
 
 static struct pair pair;
@@ -111,7 +116,9 @@ static void travel(struct pair *p, struct side *from, const struct tcp_hdr *h, c
     uint32_t ip = ip_is_v4(&from->end.key.remote) ? END_IP4_LEN : END_IP6_LEN;
     uint8_t fate = reader_u8(&p->in);
     tick_t delay = 10 * TICK_MS;
+    p->calm = p->calm && ((fate & 7) == 0 || (fate & 7) >= 5);
     if (ip + h->len + len > p->carries) {
+        p->calm = false;
         from->too_long = p->says_too_big;
         return;
     }
@@ -311,8 +318,8 @@ static void start_side(struct pair *p, unsigned which, bool v4)
     s->end.salt_out = (uint8_t)(2 - which);
     s->end.user = p;
     s->end.said = on_said;
-    s->path = (struct tcp_path){.mtu = 1500,
-                                .iface_mtu = 1500,
+    s->path = (struct tcp_path){.mtu = MTU,
+                                .iface_mtu = MTU,
                                 .checksum = more & 2,
                                 .multi = more & 4,
                                 .tso = (more & 6) == 6};
@@ -323,6 +330,7 @@ static void start_side(struct pair *p, unsigned which, bool v4)
     s->consumes_at = s->pause;
     s->begun = s->too_long = false;
     s->lost = 0;
+    p->calm = p->calm && !(more & 0x38);
     if (more & 16)
         s->end.tcp.memory_max = 1;
     if (more & 32)
@@ -331,7 +339,7 @@ static void start_side(struct pair *p, unsigned which, bool v4)
 
 static void start(struct pair *p)
 {
-    static const uint32_t carries[8] = {1500, 1500, 1500, 1500, 1280, 1280, 1024, 576};
+    static const uint32_t carries[8] = {MTU, MTU, MTU, MTU, 1280, 1280, 1024, 576};
     uint8_t how = reader_u8(&p->in);
     p->now = START;
     p->sent = 0;
@@ -341,6 +349,7 @@ static void start(struct pair *p)
         p->carries = 1280;
     p->says_too_big = how & 16;
     p->both_open = how & 32;
+    p->calm = true;
     start_side(p, 0, !(how & 8));
     start_side(p, 1, !(how & 8));
     begin(p, &p->side[0], UINT32_C(0xffffff00));
@@ -365,6 +374,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     p->in = reader_of(data, size);
     start(p);
     run(p);
+    require(!p->calm || p->now - START < CALM_TIME); /* nobody has waited for a timer in vain */
+    require(p->carries < MTU || p->now < TROUBLE_ENDS + TROUBLED_TIME);
     while (p->n_flying > 0)
         free(pop(p));
     finish(&p->side[0], &p->side[1]);
