@@ -48,7 +48,7 @@
     X(TCP_DUPLICATE, "tcp_duplicate", "TCP segment that was received before")                    \
     X(TCP_PAWS, "tcp_paws", "TCP timestamp older than the last one (RFC 7323 5)")                \
     X(TCP_ACK, "tcp_ack", "TCP acknowledgment of what was never sent, or far too old")           \
-    X(TCP_RST, "tcp_rst", "TCP reset that is not exactly in sequence (RFC 5961 3)")              \
+    X(TCP_RST, "tcp_rst", "TCP reset not exactly in sequence (RFC 5961 3), or without an ACK")   \
     X(TCP_SYN, "tcp_syn", "TCP SYN within a connection (RFC 5961 4)")                            \
     X(TCP_STATE, "tcp_state", "TCP segment of no use in the connection's state")                 \
     X(TCP_CLOSED, "tcp_closed", "TCP data that came after we were done reading")                 \

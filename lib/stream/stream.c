@@ -313,6 +313,13 @@ void stream_finished(struct stream *s)
     note(s, STREAM_TELL_ENDED);
 }
 
+void stream_withdraw(struct stream *s)
+{
+    assert(!(s->bits & (STREAM_TELL_OPENED | STREAM_OPENED)) && "nobody has heard of it");
+    set(s, STREAM_OVER);
+    invariant(stream_ok(s));
+}
+
 void stream_failed(struct stream *s, enum stream_code code)
 {
     assert(code > STREAM_OK && code < STREAM_CODE_END);

@@ -179,6 +179,8 @@ void stream_arrived_end(struct stream *s);
 void stream_acked(struct stream *s, uint64_t n);
 /* Both directions are done: `ended` is owed. */
 void stream_finished(struct stream *s);
+/* It ended before its service heard of it, which is told nothing. */
+void stream_withdraw(struct stream *s);
 /* It was reset: what has arrived is delivered before the service hears of it; what was written is
  * dropped at once. The first code counts. */
 void stream_failed(struct stream *s, enum stream_code code);

@@ -250,7 +250,7 @@ void conn_fail(struct tcp_conn *c, enum stream_code code)
     if (knows)
         stream_failed(&c->stream, code);
     else
-        c->stream.bits |= STREAM_OVER;
+        stream_withdraw(&c->stream);
 }
 
 void conn_finish(struct tcp_conn *c)
@@ -302,6 +302,15 @@ void conn_charge(struct tcp_conn *c)
     c->tcp->memory += cost;
     c->tcp->memory -= c->charged;
     c->charged = cost;
+}
+
+void tcp_prune(struct tcp_conn *c)
+{
+    if (reorder_empty(&c->receiver.reorder))
+        return;
+    receiver_prune(&c->receiver);
+    conn_charge(c);
+    invariant(tcp_conn_ok(c));
 }
 
 bool tcp_conn_ok(const struct tcp_conn *c)

@@ -92,12 +92,13 @@ static void in_syn_sent(struct tcp_conn *c, struct arrival *a)
         syn_sent_ack_bad(c, a);
         return;
     }
-    if (h->flags & TCP_RST) {
+    if ((h->flags & TCP_RST) && acks) {
+        conn_count(c, COUNTER_TCP_RESETS_RX, 1);
+        conn_fail(c, STREAM_REFUSED);
+        return;
+    }
+    if (h->flags & TCP_RST) { /* anybody could have sent it */
         drop(c, a, DROP_TCP_RST);
-        if (acks) { /* else anybody could have sent it */
-            conn_count(c, COUNTER_TCP_RESETS_RX, 1);
-            conn_fail(c, STREAM_REFUSED);
-        }
         return;
     }
     if (!(h->flags & TCP_SYN)) {
@@ -151,9 +152,22 @@ static void peer_finished(struct tcp_conn *c, tick_t now)
     }
 }
 
+/* At the bound of memory not even what windows had promised is kept. Its last part is for
+ * connections that hold nothing: those whose services and peers read. */
+static bool has_room(const struct tcp_conn *c, const struct pkt *p)
+{
+    const struct tcp *t = c->tcp;
+    uint64_t most = c->charged > 0 ? t->memory_max - t->memory_max / 16 : t->memory_max;
+    return t->memory + pkt_cost(p) <= most;
+}
+
 static void take_data(struct tcp_conn *c, struct arrival *a)
 {
     struct receiver_result r;
+    if (a->payload > 0 && !has_room(c, a->p)) {
+        drop(c, a, DROP_TCP_MEMORY);
+        return;
+    }
     struct pkt *p = a->payload > 0 ? a->p : NULL;
     if (!p)
         pkt_free(a->p);
@@ -266,11 +280,13 @@ static bool sequence_ok(struct tcp_conn *c, struct arrival *a)
 /* The second (RFC 9293 3.10.7.4, RFC 5961 3.2). */
 static void on_reset(struct tcp_conn *c, struct arrival *a)
 {
-    drop(c, a, DROP_TCP_RST);
-    if (c->state == TCP_TIME_WAIT) /* RFC 1337 3 */
+    if (c->state == TCP_TIME_WAIT) { /* RFC 1337 3 */
+        drop(c, a, DROP_TCP_RST);
         return;
+    }
     if (!seq32_eq(a->h.seq, c->receiver.nxt)) {
         conn_challenge(c, a->now);
+        drop(c, a, DROP_TCP_RST);
         return;
     }
     conn_count(c, COUNTER_TCP_RESETS_RX, 1);
@@ -489,7 +505,7 @@ void tcp_input(struct tcp_conn *c, const struct tcp_hdr *h, struct pkt *p, uint8
         in_syn_sent(c, &a);
     else
         in_connection(c, &a);
-    pkt_free(a.p); /* an acknowledgment alone */
+    pkt_free(a.p); /* an acknowledgment alone, or a reset that was obeyed */
     conn_arm(c, now);
     conn_charge(c);
     invariant(tcp_conn_ok(c));

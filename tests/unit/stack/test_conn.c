@@ -210,7 +210,6 @@ START_TEST(opened_and_closed_are_counted_alike)
         peer_open(&p);
         if (i % 2) {
             peer_says(&p, TCP_RST, 0);
-            dropped(DROP_TCP_RST);
         } else {
             stream_abort(service.stream);
             peer_hears(&p, TCP_RST | TCP_ACK, NULL);
