@@ -282,12 +282,18 @@ static inline void end_flatten(const struct vec *v, uint32_t offset, uint8_t *ds
     memcpy(dst, end_bytes(e->salt_out, v->arg + offset, len), len);
 }
 
+/* Who opens hears of nothing before, but may write at once. */
+static inline bool end_knows(const struct tcp_end *e)
+{
+    return (e->opened || !(e->conn.flags & TCP_CONN_PASSIVE)) && !e->aborted;
+}
+
 /* len bytes; packet: as one, which may be sliced, if there is memory. */
 static inline void end_write(struct tcp_end *e, uint32_t len, bool packet)
 {
     static const struct vec_ops lazy = {.flatten = end_flatten};
     struct vec v = {.ops = &lazy, .of.context = e, .len = len, .arg = e->written};
-    if (len == 0 || e->end_written || e->aborted || len > END_MOST)
+    if (len == 0 || len > END_MOST || e->end_written || !end_knows(e))
         return;
     if (packet) {
         struct pkt *p = heap_pkt(&e->pool, end_bytes(e->salt_out, e->written, len), len, 2000);
@@ -303,12 +309,16 @@ static inline void end_write(struct tcp_end *e, uint32_t len, bool packet)
 
 static inline void end_finish_writing(struct tcp_end *e)
 {
+    if (!end_knows(e))
+        return;
     e->end_written = true;
     stream_end(&e->conn.stream);
 }
 
 static inline void end_abort(struct tcp_end *e)
 {
+    if (!end_knows(e))
+        return;
     e->aborted = true;
     stream_abort(&e->conn.stream);
 }
