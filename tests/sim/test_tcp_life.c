@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What happens to connections in the long run: days of silence, hosts that restart, many workers,
  * peers that do not read. */
+#include "sim/bottleneck.h"
 #include "sim/capture.h"
 #include "sim/delay.h"
 #include "sim/loss.h"
@@ -31,8 +32,9 @@ static void build(const struct sim_host_config *of_client, const struct sim_host
     server = sim_host_create(&s, of_server);
     line = capture_create(&s, run_capture());
     cut = loss_create(&s, 0);
-    node_chain((struct node *[]){&client->node, &line->node, &cut->node, delay_create(&s, WAY, 0),
-                                 &server->node, NULL});
+    node_chain((struct node *[]){&client->node, &line->node, &cut->node,
+                                 &bottleneck_create(&s, 20000000, 50000)->node,
+                                 delay_create(&s, WAY, 0), &server->node, NULL});
     talks = talks_create(&s);
     sim_run(&s, 5 * TICK_SEC);
 }
