@@ -146,6 +146,12 @@ void run_seeds_shared(uint64_t count, void (*each)(uint64_t seed))
     run_shared(count, each);
 }
 
+bool run_asked(void)
+{
+    uint64_t n;
+    return number("SIM_SEED", &n) || number("SIM_SEEDS", &n);
+}
+
 const char *run_capture(void)
 {
     const char *path = getenv("SIM_CAPTURE");

@@ -43,6 +43,9 @@ void run_seeds(uint64_t count, void (*each)(uint64_t seed));
 /* The same, shared out among all processors: what `each` leaves in memory is lost. */
 void run_seeds_shared(uint64_t count, void (*each)(uint64_t seed));
 
+/* Does the environment say which seeds? Then a test of certain ones has nothing to do. */
+bool run_asked(void);
+
 /* NULL: not asked for. */
 const char *run_capture(void);
 
