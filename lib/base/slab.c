@@ -232,6 +232,18 @@ uint32_t slab_max(const struct slab *s)
     return s->max;
 }
 
+void *slab_at(const struct slab *s, uint32_t slot)
+{
+    assert(slot < s->used && "a slot that has been in use");
+    void *object = object_at(s, slot);
+    return is_live(trailer_of(s, object)) ? object : NULL;
+}
+
+uint32_t slab_slots(const struct slab *s)
+{
+    return s->used;
+}
+
 void *slab_next(const struct slab *s, uint32_t *cursor)
 {
     while (*cursor < s->used) {

@@ -37,6 +37,10 @@ handle_t slab_handle(const struct slab *s, const void *object);
 
 uint32_t slab_live(const struct slab *s);
 uint32_t slab_max(const struct slab *s);
+/* The object in that slot; NULL: none is live there. slot < slab_slots. */
+void *slab_at(const struct slab *s, uint32_t slot);
+/* Slots that have ever been in use. */
+uint32_t slab_slots(const struct slab *s);
 /* The first live object at or after slot *cursor, advancing *cursor past it; NULL at the end.
  * Stable while objects come and go. */
 void *slab_next(const struct slab *s, uint32_t *cursor);

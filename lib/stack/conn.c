@@ -8,6 +8,9 @@
 #define SERVE_VIEWS   16
 #define OUTPUT_BYTES  (64u << 10)
 
+/* Places looked at for connections that may be pruned, at once. */
+#define PRUNE_SLOTS 128
+
 /* The neighbour of a connection that goes on hears of it this often, in seconds: well within the
  * time that it is taken to be reachable (RFC 4861 6.3.2). */
 #define CONFIRM_EVERY 5
@@ -207,6 +210,20 @@ struct conn *conn_create(struct iface *i, const struct flow_key *key,
     return c;
 }
 
+/* Memory */
+
+void conns_prune(struct stack *s, bool (*needed)(const struct tcp *))
+{
+    uint32_t slots = slab_slots(s->conns);
+    for (unsigned n = 0; n < PRUNE_SLOTS && n < slots && needed(&s->tcp); n++) {
+        if (s->prune_at >= slots)
+            s->prune_at = 0;
+        struct conn *c = slab_at(s->conns, s->prune_at++);
+        if (c)
+            tcp_prune(&c->tcp);
+    }
+}
+
 /* Turns */
 
 /*
@@ -216,6 +233,10 @@ struct conn *conn_create(struct iface *i, const struct flow_key *key,
 void conns_serve(struct stack *s, tick_t now)
 {
     unsigned n = 0;
+    if (s->tcp.starved) {
+        s->tcp.starved = false;
+        conns_prune(s, tcp_lean);
+    }
     list_for_each (it, &s->tcp.ready.list) {
         if (n++ == SERVE_STREAMS)
             break;

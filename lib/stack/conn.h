@@ -115,6 +115,8 @@ void conn_settle(struct conn *c, tick_t now);
 void conn_refresh(struct conn *c, tick_t now);
 /* It has heard of progress: so has its neighbour (RFC 4861 7.3.1). */
 void conn_progress(struct conn *c, tick_t now);
+/* A few connections give back what they hold out of order, as long as that is needed. */
+void conns_prune(struct stack *s, bool (*needed)(const struct tcp *));
 /* Services run. */
 void conns_serve(struct stack *s, tick_t now);
 /* Connections whose way out is i send up to room segments. */

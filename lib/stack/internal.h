@@ -118,6 +118,7 @@ struct stack {
     struct list retired;      /* listeners that are no more, but connections of theirs are */
     struct siphash_key port_key;
     uint32_t port_next; /* of active opens, see connect.c */
+    uint32_t prune_at;  /* slot of conns, see conns_prune */
 };
 
 #define IP_DSCP_MASK 0xfcu /* of the traffic class; the rest is ECN's (RFC 3168 5) */

@@ -182,8 +182,10 @@ static void refuse(struct listener *l, struct ip_rx *rx, enum drop why)
 }
 
 /* Room for one connection more, by the bounds of the worker? */
-static enum drop check_room(const struct stack *s)
+static enum drop check_room(struct stack *s)
 {
+    if (tcp_full(&s->tcp))
+        conns_prune(s, tcp_full);
     if (tcp_full(&s->tcp))
         return DROP_TCP_MEMORY;
     return slab_live(s->conns) == slab_max(s->conns) ? DROP_TCP_LIMIT : DROP_NONE;

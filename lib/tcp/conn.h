@@ -72,6 +72,7 @@ struct tcp {
     tick_t now;                /* of the owner's present call: services know no time */
     uint64_t memory;           /* held by connections, see tcp_cost */
     uint64_t memory_max;
+    bool starved; /* a window stays shut for want of memory; the owner's to clear */
 
     /* p starts at the TCP header, checksum done or left to the device as path says; taken.
      * ecn: the field for the IP header. */
@@ -80,7 +81,7 @@ struct tcp {
     void (*wake)(struct tcp_conn *c);
 };
 
-/* Is memory short? lean: keep nothing that can be sent again; full: no new connections. */
+/* Is memory short? lean: keep nothing out of order, open no window; full: no new connections. */
 static inline bool tcp_lean(const struct tcp *t)
 {
     return t->memory > t->memory_max - t->memory_max / 8;
@@ -220,6 +221,9 @@ void tcp_kill(struct tcp_conn *c, tick_t now);
 /* The connection is no more, or is in TIME-WAIT, has nothing to send, and its service has been told
  * all: tcp_conn_fini is due. In TIME-WAIT, make a tcp_time_wait of it first. */
 bool tcp_is_over(const struct tcp_conn *c);
+
+/* Gives back what it holds out of order, which its peer has to send again (RFC 2018 8). */
+void tcp_prune(struct tcp_conn *c);
 
 /* Memory that it holds for its peer, in tcp->memory. */
 uint32_t tcp_cost(const struct tcp_conn *c);

@@ -143,7 +143,9 @@ static void fill_header(struct tcp_conn *c, const struct segment *s,
         return;
     }
     h->ack = c->receiver.nxt;
-    h->window = receiver_window(&c->receiver, syn, tcp_lean(c->tcp));
+    bool lean = tcp_lean(c->tcp);
+    h->window = receiver_window(&c->receiver, syn, lean);
+    c->tcp->starved |= lean && h->window == 0 && c->receiver.unconsumed < c->receiver.size;
 }
 
 /* It carries an acknowledgment: none is due any more. */

@@ -51,6 +51,12 @@ void receiver_fini(struct tcp_receiver *r)
     reorder_fini(&r->reorder);
 }
 
+void receiver_prune(struct tcp_receiver *r)
+{
+    reorder_fini(&r->reorder);
+    invariant(receiver_ok(r));
+}
+
 void receiver_tidy(struct tcp_receiver *r)
 {
     reorder_tidy(&r->reorder);

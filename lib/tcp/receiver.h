@@ -134,6 +134,8 @@ uint16_t receiver_window(struct tcp_receiver *r, bool syn, bool lean);
 unsigned receiver_sacks(const struct tcp_receiver *r, struct tcp_sack *to, unsigned max);
 /* It was sent. */
 void receiver_acked(struct tcp_receiver *r, tick_t now);
+/* What waits out of order is forgotten. */
+void receiver_prune(struct tcp_receiver *r);
 /* The connection is idle: memory that holds nothing is given back. */
 void receiver_tidy(struct tcp_receiver *r);
 

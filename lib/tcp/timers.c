@@ -7,7 +7,8 @@
  *   receiver      a delayed ACK (tcp/receiver.h). From data that need not be acknowledged at once
  *                 until an ACK leaves.
  *   probe_at      while there is something to send, nothing in flight and the peer's window in the
- *                 way. Fires: a window probe; again after twice the time (RFC 9293 3.8.6.1).
+ *                 way. Fires: a window probe; again after twice the time (RFC 9293 3.8.6.1); the
+ *                 end, where memory is short and the window has been shut for long.
  *   keepalive_at  while established and nothing is to be sent. Counted from the last segment heard,
  *                 and not moved by each: it fires and looks (RFC 9293 3.8.4).
  *   state_end     until established: given up. In FIN-WAIT-2, where a peer may never send its FIN:
@@ -22,6 +23,9 @@
 #include "tcp/internal.h"
 
 #define TIDY_AFTER TICK_SEC
+/* While memory is short, a window that stays shut for so many probes ends the connection (RFC 6429
+ * 3): that is a minute or more. */
+#define SHUT_PROBES 8
 
 static bool established(const struct tcp_conn *c)
 {
@@ -95,9 +99,10 @@ static tick_t user_timeout_at(const struct tcp_conn *c)
     if (!established(c))
         return TICK_NEVER;
     if (!sender_idle(&c->sender)) {
-        /* A peer that shut its window and answers is alive (RFC 9293 3.8.6.1). */
+        /* A peer that shut its window and answers is alive (RFC 9293 3.8.6.1), as long as that
+         * keeps nobody else out. */
         tick_t from = c->sender.stalled_since;
-        if (c->snd_wnd == 0 && c->heard_at > from)
+        if (c->snd_wnd == 0 && c->heard_at > from && !tcp_full(c->tcp))
             from = c->heard_at;
         return tick_after(from, limit);
     }
@@ -202,8 +207,12 @@ static void expire_state(struct tcp_conn *c, tick_t now)
     conn_fail(c, STREAM_TIMEOUT);
 }
 
-static void expire_probe(struct tcp_conn *c)
+static void expire_probe(struct tcp_conn *c, tick_t now)
 {
+    if (tcp_full(c->tcp) && c->probe_backoff >= SHUT_PROBES) {
+        give_up(c, now);
+        return;
+    }
     c->probe_at = TICK_NEVER;
     if (c->probes < UINT8_MAX)
         c->probes++;
@@ -227,8 +236,11 @@ static void expire(struct tcp_conn *c, tick_t now)
     if (c->state < TCP_ESTABLISHED)
         return;
     receiver_expire(&c->receiver, now);
-    if (c->probe_at <= now)
-        expire_probe(c);
+    if (c->probe_at <= now) {
+        expire_probe(c, now);
+        if (c->state == TCP_CLOSED)
+            return;
+    }
     if (tidy_at(c) <= now)
         tidy(c);
     if (c->path_raise_at <= now)

@@ -197,6 +197,20 @@ START_TEST(a_walk_sees_each_live_object_once)
 }
 END_TEST
 
+START_TEST(a_slot_has_an_object_or_none)
+{
+    handle_t h[3];
+    ck_assert_uint_eq(slab_slots(s), 0);
+    for (int i = 0; i < 3; i++)
+        *(int *)slab_alloc(s, &h[i]) = i;
+    slab_free(s, slab_get(s, h[1]));
+    ck_assert_uint_eq(slab_slots(s), 3);
+    ck_assert_ptr_eq(slab_at(s, 0), slab_get(s, h[0]));
+    ck_assert_ptr_null(slab_at(s, 1));
+    ck_assert_ptr_eq(slab_at(s, 2), slab_get(s, h[2]));
+}
+END_TEST
+
 static void free_it(void *object)
 {
     slab_free(s, object);
@@ -250,5 +264,5 @@ UNIT_MAIN("slab", setup, teardown, a_handle_finds_its_object_until_it_is_freed,
           generations_wrap_past_zero, the_bound_is_met_and_survived,
           out_of_memory_leaves_it_as_it_was, creation_without_memory_fails,
           chunks_do_not_move_and_keep_the_alignment, a_walk_sees_each_live_object_once,
-          freeing_twice_is_caught, freeing_anothers_object_is_caught,
+          a_slot_has_an_object_or_none, freeing_twice_is_caught, freeing_anothers_object_is_caught,
           random_histories_agree_with_the_model)

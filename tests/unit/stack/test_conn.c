@@ -234,6 +234,68 @@ START_TEST(memory_is_given_back_when_the_service_has_read)
 }
 END_TEST
 
+/* Echoes n segments to p, which acknowledges none. */
+static void fill(struct peer *p, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++) {
+        peer_says(p, TCP_ACK, 1000);
+        ck_assert_uint_le(host.stack->tcp.memory, host.config.limits.tcp_memory);
+        ignore();
+    }
+}
+
+START_TEST(promised_windows_do_not_pass_the_bound_of_memory)
+{
+    struct peer p = peer4(1024, 7), q = peer4(1025, 7);
+    host.config.limits.tcp_memory = 32 * PKT_COST;
+    boot();
+    service.echo = true;
+    peer_open(&p);
+    peer_open(&q);
+    p.window = 0;
+    mark();
+    fill(&p, 60);
+    ck_assert_uint_gt(counter_drops(&host.counters, DROP_TCP_MEMORY), 20);
+    uint32_t before = service.bytes;
+    peer_says(&q, TCP_ACK, 1000); /* who holds nothing is heard */
+    ck_assert_uint_eq(service.bytes, before + 1000);
+    peer_says(&q, TCP_ACK | TCP_RST, 0);
+    peer_says(&p, TCP_ACK, 0);
+    ignore();
+}
+END_TEST
+
+/* For so many seconds p answers what it hears with a shut window. */
+static void stay_shut(struct peer *p, unsigned seconds)
+{
+    p->window = 0;
+    for (unsigned i = 0; i < 10 * seconds; i++) {
+        pass(TICK_SEC / 10);
+        if (ignore() > 0 && connections() > 0)
+            peer_says(p, TCP_ACK, 0);
+    }
+}
+
+START_TEST(a_shut_window_is_no_end_unless_memory_is_short)
+{
+    struct peer p = peer4(1024, 7);
+    host.config.limits.tcp_memory = 32 * PKT_COST;
+    boot();
+    service.echo = true;
+    p.window = 0;
+    peer_open(&p);
+    fill(&p, 10);
+    stay_shut(&p, 600);
+    ck_assert_uint_eq(connections(), 1);
+    fill(&p, 20);
+    ck_assert(tcp_full(&host.stack->tcp));
+    stay_shut(&p, 600);
+    ck_assert_uint_eq(connections(), 0);
+    ck_assert_int_eq(service.code, STREAM_TIMEOUT);
+    ck_assert_uint_eq(host.stack->tcp.memory, 0);
+}
+END_TEST
+
 START_TEST(a_stack_ends_in_the_middle_of_everything)
 {
     struct peer p[6];
@@ -455,7 +517,9 @@ UNIT_MAIN("conn", ready, host_teardown, no_more_leaves_than_the_device_takes,
           without_packets_it_waits_and_goes_on, a_neighbour_is_asked_for_first,
           progress_keeps_the_neighbour, data_alone_does_not,
           checksums_and_cutting_are_left_to_a_device_that_can, opened_and_closed_are_counted_alike,
-          memory_is_given_back_when_the_service_has_read, a_stack_ends_in_the_middle_of_everything,
+          memory_is_given_back_when_the_service_has_read,
+          promised_windows_do_not_pass_the_bound_of_memory,
+          a_shut_window_is_no_end_unless_memory_is_short, a_stack_ends_in_the_middle_of_everything,
           an_address_takes_its_connections_along, so_does_one_that_another_host_has,
           the_rest_of_a_configuration_leaves_connections_alone, a_connection_follows_its_route,
           a_service_may_write_to_another_connection, a_service_may_abort_itself_and_others,

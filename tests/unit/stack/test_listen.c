@@ -4,6 +4,7 @@
 
 #include "base/rng.h"
 #include "peer.h"
+#include "stack/conn.h"
 
 static const struct ip_addr ANY4 = {{[10] = 0xff, 0xff}};
 
@@ -420,6 +421,32 @@ START_TEST(no_new_connections_when_memory_is_short)
 }
 END_TEST
 
+START_TEST(what_came_out_of_order_makes_room_for_new_connections)
+{
+    struct peer p = peer4(1024, 7);
+    host.config.limits.tcp_memory = 20 * PKT_COST;
+    listen_on("a", 7);
+    boot();
+    peer_open(&p);
+    for (uint32_t i = 0; i < 16; i++) {
+        struct tcp_hdr h = peer_header(&p, TCP_ACK);
+        h.seq = seq32_add(p.seq, 1 + 2 * i);
+        peer_sends(&p, &h, 1);
+    }
+    ignore();
+    ck_assert(tcp_full(&host.stack->tcp));
+    syns(1000, 1);
+    ck_assert_uint_eq(ignore(), 1);
+    ck_assert_uint_eq(host.stack->tcp.memory, 0);
+    no_drops();
+    peer_says(&p, TCP_ACK, 32); /* it is sent again */
+    ck_assert_uint_eq(service.bytes, 32);
+    peer_says(&p, TCP_ACK | TCP_FIN, 0);
+    ck_assert(service.end);
+    ignore();
+}
+END_TEST
+
 START_TEST(the_heap_ends)
 {
     listen_on("a", 7);
@@ -442,4 +469,5 @@ UNIT_MAIN("listen", ready, host_teardown, the_port_decides, the_most_specific_ad
           without_cookies_a_full_backlog_drops, with_cookies_a_full_backlog_lets_in_who_answers,
           in_ipv6_too, a_plain_client_gets_a_plain_cookie, a_guessed_cookie_is_reset,
           a_cookie_comes_too_late, no_more_connections_than_the_bound,
-          no_new_connections_when_memory_is_short, the_heap_ends)
+          no_new_connections_when_memory_is_short,
+          what_came_out_of_order_makes_room_for_new_connections, the_heap_ends)

@@ -245,6 +245,20 @@ START_TEST(short_of_memory_keeps_nothing_out_of_order)
 }
 END_TEST
 
+START_TEST(forgets_what_waits)
+{
+    send_of(3, 5, 'b', false, false);
+    send_of(6, 7, 'x', true, false);
+    receiver_prune(&r);
+    ck_assert_uint_eq(receiver_cost(&r), 0);
+    send_of(1, 3, 'a', false, false);
+    expect_text("aa");
+    send_of(3, 7, 'c', false, false); /* and then the end that was told */
+    expect_text("cccc");
+    ck_assert(result.end);
+}
+END_TEST
+
 START_TEST(refuses_what_memory_has_no_room_for)
 {
     heap.limit = 0;
@@ -908,20 +922,20 @@ END_TEST
 UNIT_MAIN("receiver", setup, teardown, gives_what_comes_in_order, gives_what_waited_behind_a_gap,
           the_first_bytes_stay, a_longer_retransmission_adds_its_end,
           what_came_before_is_a_duplicate, short_of_memory_keeps_nothing_out_of_order,
-          refuses_what_memory_has_no_room_for, memory_out_of_order_is_bounded_by_the_window,
-          gives_memory_back, accepts_what_lies_in_the_window,
-          a_closed_window_accepts_only_bare_acks_in_place, cuts_at_both_edges,
-          the_right_edge_never_moves_back, opens_by_no_silly_window, a_tiny_window_opens_by_half,
-          an_open_window_waits_for_its_acks, scaling_neither_shrinks_nor_exceeds,
-          a_syn_tells_an_unscaled_window, short_of_memory_opens_no_further,
-          the_scale_is_the_smallest_that_will_do, ends_once, a_fin_ahead_of_a_gap_waits,
-          a_bare_fin_ahead_of_a_gap_waits, a_lost_fin_comes_again_with_its_data,
-          the_window_is_of_no_interest_after_the_end, nothing_follows_the_end,
-          an_end_that_is_known_cuts_what_comes, an_end_drops_what_waits_behind_it,
-          the_first_end_stays, an_end_beyond_the_window_is_cut_off,
-          the_first_segments_are_acknowledged_at_once, every_second_full_segment_is_acknowledged,
-          segments_of_a_smaller_path_are_full_too, the_delay_counts_from_the_first_segment,
-          the_delay_is_a_round_trip_where_that_is_short,
+          forgets_what_waits, refuses_what_memory_has_no_room_for,
+          memory_out_of_order_is_bounded_by_the_window, gives_memory_back,
+          accepts_what_lies_in_the_window, a_closed_window_accepts_only_bare_acks_in_place,
+          cuts_at_both_edges, the_right_edge_never_moves_back, opens_by_no_silly_window,
+          a_tiny_window_opens_by_half, an_open_window_waits_for_its_acks,
+          scaling_neither_shrinks_nor_exceeds, a_syn_tells_an_unscaled_window,
+          short_of_memory_opens_no_further, the_scale_is_the_smallest_that_will_do, ends_once,
+          a_fin_ahead_of_a_gap_waits, a_bare_fin_ahead_of_a_gap_waits,
+          a_lost_fin_comes_again_with_its_data, the_window_is_of_no_interest_after_the_end,
+          nothing_follows_the_end, an_end_that_is_known_cuts_what_comes,
+          an_end_drops_what_waits_behind_it, the_first_end_stays,
+          an_end_beyond_the_window_is_cut_off, the_first_segments_are_acknowledged_at_once,
+          every_second_full_segment_is_acknowledged, segments_of_a_smaller_path_are_full_too,
+          the_delay_counts_from_the_first_segment, the_delay_is_a_round_trip_where_that_is_short,
           gaps_are_acknowledged_at_once_and_for_a_while,
           duplicates_and_ends_are_acknowledged_at_once, remembers_what_it_acknowledged_last,
           tells_the_newest_block_first, tells_duplicates_once,
