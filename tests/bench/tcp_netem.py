@@ -38,7 +38,7 @@ from uml import Cable  # noqa: E402
 
 EPOLL_SERVER = f"{BUILD}/tests/bench/epoll_server"
 ROUNDS = 3
-SECONDS = 6
+SECONDS = 5
 FLOWS = 8
 ADDRESS, CLIENT, NET = "10.77.0.1", "10.77.0.2", "10.77.0.0/24"
 PORTS = {"echo": 7, "discard": 9, "source": 19}
@@ -50,7 +50,7 @@ READ = 1 << 20
 LINES = {
     "20ms": ("delay 10ms rate 100mbit", 1),
     "20ms-loss1": ("delay 10ms loss 1%", FLOWS),
-    "20ms-reorder5": ("delay 10ms reorder 5%", FLOWS),
+    "20ms-reorder5": ("delay 10ms reorder 5%", 2),
     "20ms-duplicate1": ("delay 10ms rate 100mbit duplicate 1%", 1),
     "50ms-loss3": ("delay 25ms loss 3%", FLOWS),
     "20ms-20mbit-queue33": ("delay 10ms rate 20mbit limit 50", 1),
