@@ -52,7 +52,7 @@ struct conn {
 };
 
 _Static_assert(IFACE_MAX <= UINT8_MAX, "conn.iface");
-/* With what the slab adds: 68 to a chunk of 64 KiB. The flow table adds 26 to 52 bytes. */
+/* With what the slab adds, 64 to a chunk of 60 KiB. The flow table has 26 to 52 bytes for each. */
 _Static_assert(sizeof(struct conn) <= 960 - 8, "a kilobyte for an idle connection");
 
 struct time_wait {
