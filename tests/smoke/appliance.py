@@ -196,12 +196,20 @@ class Appliance:
         """What the workers have published last: up to ten milliseconds old."""
         return Snapshot(self.ask("/metrics")[2])
 
+    def _whole(self):
+        """None: a worker was writing its record, however often it was looked at."""
+        now = self.published()
+        told = len(now.counts.get("turns", ()))
+        return now if told == len(self.config["workers"]["cores"]) else None
+
     def snapshot(self):
         """With all that workers had counted when this was called."""
-        before = self.published()
+        before = machine.poll("the workers' records", 10, self._whole, step=0.002)
 
         def newer():
-            now = self.published()
+            now = self._whole()
+            if not now:
+                return None
             old = zip(now.counts["turns"], before.counts["turns"])
             return now if all(a != b for a, b in old) else None
 
