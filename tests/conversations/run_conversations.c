@@ -56,7 +56,7 @@ static int play_apart(const struct script *s, const uint32_t *ours)
     return status;
 }
 
-static void print_failed(const char *path, const struct script *s, int status)
+static void print_failed(const char *path, int status)
 {
     if (WIFSIGNALED(status))
         printf("# %s:%u: ended by signal %d\n", path, report->line, WTERMSIG(status));
@@ -66,7 +66,6 @@ static void print_failed(const char *path, const struct script *s, int status)
     unsigned first = report->n > REPORT_LINES ? report->n - REPORT_LINES : 0;
     for (unsigned i = first; i < report->n; i++)
         printf("#    %s\n", report->transcript[i % REPORT_LINES]);
-    (void)s;
 }
 
 /* Twice: to learn where our sequence numbers begin, and then from when on they begin where they
@@ -88,7 +87,7 @@ static bool play_script(const char *path, bool loud)
         snprintf(report->wrong, sizeof(report->wrong), "%s", s.wrong);
     }
     if (status != 0)
-        print_failed(path, &s, status);
+        print_failed(path, status);
     script_free(&s);
     return status == 0;
 }
