@@ -234,6 +234,53 @@ START_TEST(memory_is_given_back_when_the_service_has_read)
 }
 END_TEST
 
+START_TEST(a_silent_connection_costs_a_kilobyte)
+{
+    enum { CONNECTIONS = 640 }; /* ten chunks of the slab */
+    boot();
+    size_t before = host.heap.bytes;
+    for (unsigned i = 0; i < CONNECTIONS; i++) {
+        struct peer p = peer4((uint16_t)(1024 + i), 7);
+        peer_open(&p);
+        service.echo = true;
+        struct tcp_hdr ahead = peer_header(&p, TCP_ACK);
+        ahead.seq = seq32_add(ahead.seq, 100);
+        peer_sends(&p, &ahead, 100);
+        peer_hears(&p, TCP_ACK, NULL);
+        peer_says(&p, TCP_ACK, 100);
+        p.seq = seq32_add(p.seq, 100);
+        peer_hears(&p, TCP_ACK | TCP_PSH, NULL);
+        peer_says(&p, TCP_ACK, 0);
+    }
+    ck_assert_uint_gt(host.heap.bytes - before, 1024 * CONNECTIONS);
+    quiet(1100 * TICK_MS);
+    ck_assert_uint_le(host.heap.bytes - before, 1024 * CONNECTIONS);
+}
+END_TEST
+
+/* Until its service has heard of data, whose answer may carry the acknowledgment. */
+START_TEST(a_busy_connection_leaves_its_timer)
+{
+    struct peer p = peer4(1024, 7);
+    boot();
+    peer_open(&p);
+    for (unsigned i = 0; i < 20; i++) /* so many are acknowledged at once */
+        peer_says(&p, TCP_ACK, 10);
+    pass(TICK_SEC);
+    ignore();
+    tick_t before = stack_deadline(host.stack);
+    ck_assert_uint_gt(before, host.now + TICK_SEC);
+    struct tcp_hdr h = peer_header(&p, TCP_ACK);
+    frame_payload(&host.frame, 10);
+    frame_push_tcp(&host.frame, &h, &p.addr, &p.us);
+    hear_ip4(&p.addr, &p.us, IP_PROTO_TCP);
+    ck_assert_uint_eq(stack_deadline(host.stack), before);
+    turn();
+    ck_assert_uint_le(stack_deadline(host.stack), host.now + 40 * TICK_MS);
+    said_after(stack_deadline(host.stack) - host.now);
+}
+END_TEST
+
 /* Echoes n segments to p, which acknowledges none. */
 static void fill(struct peer *p, unsigned n)
 {
@@ -517,8 +564,8 @@ UNIT_MAIN("conn", ready, host_teardown, no_more_leaves_than_the_device_takes,
           without_packets_it_waits_and_goes_on, a_neighbour_is_asked_for_first,
           progress_keeps_the_neighbour, data_alone_does_not,
           checksums_and_cutting_are_left_to_a_device_that_can, opened_and_closed_are_counted_alike,
-          memory_is_given_back_when_the_service_has_read,
-          promised_windows_do_not_pass_the_bound_of_memory,
+          memory_is_given_back_when_the_service_has_read, a_silent_connection_costs_a_kilobyte,
+          a_busy_connection_leaves_its_timer, promised_windows_do_not_pass_the_bound_of_memory,
           a_shut_window_is_no_end_unless_memory_is_short, a_stack_ends_in_the_middle_of_everything,
           an_address_takes_its_connections_along, so_does_one_that_another_host_has,
           the_rest_of_a_configuration_leaves_connections_alone, a_connection_follows_its_route,
