@@ -114,6 +114,15 @@ void tcp_conn_fini(struct tcp_conn *c)
     conn_count(c, COUNTER_TCP_CLOSED, 1);
 }
 
+/* Records of what is in flight are memory that the peer's MSS and ACKs can pin, and that is not
+ * charged: there are enough for a full window of segments of 512 bytes; of smaller ones, for a part
+ * of it. */
+static uint32_t records_max(const struct tcp_settings *s)
+{
+    uint32_t n = s->send_buffer_max / 512;
+    return n < 1024 ? 1024 : n > 1u << 16 ? 1u << 16 : n;
+}
+
 /* What both ways to open have in common. */
 static void begin(struct tcp_conn *c, seq32_t iss, tick_t timeout, tick_t now)
 {
@@ -130,8 +139,7 @@ static void begin(struct tcp_conn *c, seq32_t iss, tick_t timeout, tick_t now)
                                .initial_window = s->initial_window,
                                .cwnd_max = s->send_buffer_max,
                                .rto_min = s->rto_min,
-                               /* At the least MSS a window still has records for a good part. */
-                               .segments_max = 1u << 16};
+                               .segments_max = records_max(s)};
     sender_init(&c->sender, &args);
     conn_set(c, TCP_CONN_SYN_DUE);
 }

@@ -447,6 +447,20 @@ START_TEST(what_came_out_of_order_makes_room_for_new_connections)
 }
 END_TEST
 
+/* Whatever MSS a peer asks for: 4 MiB in flight would be 70,000 segments of 60 bytes. */
+START_TEST(records_of_what_is_in_flight_are_bounded)
+{
+    struct peer p = peer4(1024, 7);
+    listen_on("a", 7);
+    boot();
+    p.options.mss = 1;
+    peer_open(&p);
+    const struct tcp_conn *c = container_of(service.stream, struct tcp_conn, stream);
+    ck_assert_uint_eq(c->sender.mss, 60);
+    ck_assert_uint_eq(c->sender.inflight.max, 8192);
+}
+END_TEST
+
 START_TEST(the_heap_ends)
 {
     listen_on("a", 7);
@@ -470,4 +484,5 @@ UNIT_MAIN("listen", ready, host_teardown, the_port_decides, the_most_specific_ad
           in_ipv6_too, a_plain_client_gets_a_plain_cookie, a_guessed_cookie_is_reset,
           a_cookie_comes_too_late, no_more_connections_than_the_bound,
           no_new_connections_when_memory_is_short,
-          what_came_out_of_order_makes_room_for_new_connections, the_heap_ends)
+          what_came_out_of_order_makes_room_for_new_connections,
+          records_of_what_is_in_flight_are_bounded, the_heap_ends)
