@@ -279,7 +279,7 @@ static const struct config_key tcp_keys[] = {
      .preset = "40", .live = true,
      .text = "milliseconds that an acknowledgment may wait for company"},
     {"connect-timeout-s", CONFIG_TIME, CONFIG(tcp.connect_timeout), RANGE(1, 3600), TIME(SEC),
-     .preset = "60", .live = true,
+     .preset = "180", .live = true,
      .text = "seconds until a connection that we open is given up"},
     {"accept-timeout-s", CONFIG_TIME, CONFIG(tcp.accept_timeout), RANGE(1, 3600), TIME(SEC),
      .preset = "60", .live = true,

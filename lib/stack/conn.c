@@ -299,10 +299,8 @@ void conns_set(struct stack *s, const struct tcp_settings *settings, tick_t now)
 {
     s->tcp_settings = *settings;
     time_waits_arm(s);
-    /* Bursts of a tenth of a second's. */
-    uint32_t challenges = settings->challenge_rate;
-    uint32_t resets = settings->reset_rate;
-    limit_change(&s->tcp.challenges, challenges, challenges / 10 + 1, now);
+    s->tcp.challenge_round = 0;
+    uint32_t resets = settings->reset_rate; /* bursts of a tenth of a second's */
     limit_change(&s->reset_limit, resets, resets / 10 + 1, now);
 }
 

@@ -121,10 +121,7 @@ static void answer(struct time_wait *w, const struct ip_rx *rx, tick_t now)
 /* An ACK to what may be made up (RFC 5961 7). */
 static void challenge(struct time_wait *w, const struct ip_rx *rx, tick_t now)
 {
-    struct stack *s = rx->iface->stack;
-    bool may = limit_take(&s->tcp.challenges, now);
-    counter_add(s->counters, may ? COUNTER_TCP_CHALLENGES : COUNTER_TCP_CHALLENGES_LIMITED, 1);
-    if (may)
+    if (tcp_challenge(&rx->iface->stack->tcp, now))
         answer(w, rx, now);
 }
 

@@ -67,7 +67,8 @@ struct tcp {
     struct rng *rng;
     const struct tcp_settings *settings; /* filled */
     struct stream_ready ready;           /* services that are to be told something */
-    struct limit challenges;             /* RFC 5961 7 */
+    struct limit challenges;             /* see tcp_challenge */
+    tick_t challenge_round;              /* when its numbers change next; 0: at once */
     struct siphash_key secret; /* initial sequence numbers, timestamps, cookies; of all workers */
     tick_t now;                /* of the owner's present call: services know no time */
     uint64_t memory;           /* held by connections, see tcp_cost */
@@ -90,6 +91,14 @@ static inline bool tcp_full(const struct tcp *t)
 {
     return t->memory > t->memory_max / 4 * 3;
 }
+
+/*
+ * May a challenge ACK go to somebody who need not be who he says (RFC 5961 7)? Counts either way.
+ * The limit is settings' on average, and another each second: one that stood still could be counted
+ * out from outside, and would tell a stranger which numbers of a connection he has guessed (Cao et
+ * al., "Off-Path TCP Exploits", 2016).
+ */
+bool tcp_challenge(struct tcp *t, tick_t now);
 
 /* The way to the other side, as far as segments depend on it. */
 struct tcp_path {

@@ -10,6 +10,9 @@
 /* RFC 7323 5.5: a timestamp is no judge after so long a silence. */
 #define PAWS_IDLE (UINT64_C(24) * 24 * 3600 * TICK_SEC)
 
+/* So many bursts of challenges make a second's. */
+#define CHALLENGE_BURST 10u
+
 /* A segment while it is being dealt with. */
 struct arrival {
     struct tcp_hdr h; /* SYN is taken off where it repeats the handshake's */
@@ -28,14 +31,23 @@ static void drop(struct tcp_conn *c, struct arrival *a, enum drop why)
     a->p = NULL;
 }
 
+bool tcp_challenge(struct tcp *t, tick_t now)
+{
+    if (now >= t->challenge_round) {
+        uint32_t rate = t->settings->challenge_rate;
+        rate = rate / 2 + (uint32_t)rng_below(t->rng, rate) + 1; /* from half to one and a half */
+        limit_init(&t->challenges, rate, rate / CHALLENGE_BURST + 1, now);
+        t->challenge_round = now + TICK_SEC;
+    }
+    bool may = limit_take(&t->challenges, now);
+    counter_add(t->counters, may ? COUNTER_TCP_CHALLENGES : COUNTER_TCP_CHALLENGES_LIMITED, 1);
+    return may;
+}
+
 void conn_challenge(struct tcp_conn *c, tick_t now)
 {
-    if (limit_take(&c->tcp->challenges, now)) {
-        conn_count(c, COUNTER_TCP_CHALLENGES, 1);
+    if (tcp_challenge(c->tcp, now))
         conn_set(c, TCP_CONN_ACK_DUE);
-    } else {
-        conn_count(c, COUNTER_TCP_CHALLENGES_LIMITED, 1);
-    }
 }
 
 /* The time at which our clock showed what the segment echoes, to its millisecond. */
@@ -465,9 +477,12 @@ static void in_connection(struct tcp_conn *c, struct arrival *a)
         on_reset(c, a);
         return;
     }
-    if (h->flags & TCP_SYN) { /* RFC 5961 4.2 */
-        conn_challenge(c, a->now);
+    if (h->flags & TCP_SYN) {
         drop(c, a, DROP_TCP_SYN);
+        if (c->state == TCP_SYN_RECEIVED && conn_has(c, TCP_CONN_PASSIVE))
+            conn_fail(c, STREAM_RESET); /* back to LISTEN: RFC 9293 3.10.7.4, fourth */
+        else
+            conn_challenge(c, a->now); /* RFC 5961 4.2 */
         return;
     }
     if (!(h->flags & TCP_ACK)) {

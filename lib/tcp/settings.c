@@ -12,26 +12,26 @@
 #define BUFFER_MAX  (4 * MIB)
 
 /* X(member, default, least, most) */
-#define NUMBERS(X)                                                        \
-    X(initial_window, 10, 1, 1024)                                        \
-    X(receive_buffer, BUFFER, SEGMENT_MIN, WINDOW_MAX)                    \
-    X(receive_buffer_max, BUFFER_MAX, SEGMENT_MIN, WINDOW_MAX)            \
-    X(send_buffer, BUFFER, SEGMENT_MIN, WINDOW_MAX)                       \
-    X(send_buffer_max, BUFFER_MAX, SEGMENT_MIN, WINDOW_MAX)               \
-    X(promises, 1024, 1, 1024 * KIB)                                      \
-    X(challenge_rate, 1000, 1, UINT32_MAX)                                \
-    X(reset_rate, 1000, 1, UINT32_MAX)                                    \
-    X(rto_min, 200 * TICK_MS, TICK_MS, 60 * TICK_SEC)                     \
-    X(delayed_ack, 40 * TICK_MS, 1, 499 * TICK_MS) /* RFC 9293 3.8.6.3 */ \
-    X(connect_timeout, 60 * TICK_SEC, TICK_MS, TIME_MAX)                  \
-    X(accept_timeout, 60 * TICK_SEC, TICK_MS, TIME_MAX)                   \
-    X(user_timeout, 300 * TICK_SEC, TICK_MS, TIME_MAX)                    \
-    X(fin_timeout, 60 * TICK_SEC, TICK_MS, TIME_MAX)                      \
-    X(time_wait, 60 * TICK_SEC, TICK_MS, TIME_MAX)                        \
-    X(keepalive, 7200 * TICK_SEC, TICK_MS, TICK_NEVER)                    \
-    X(keepalive_interval, 75 * TICK_SEC, TICK_MS, TIME_MAX)               \
-    X(keepalive_probes, 9, 1, 127)                                        \
-    X(port_min, 32768, 1, 65535)                                          \
+#define NUMBERS(X)                                                               \
+    X(initial_window, 10, 1, 1024)                                               \
+    X(receive_buffer, BUFFER, SEGMENT_MIN, WINDOW_MAX)                           \
+    X(receive_buffer_max, BUFFER_MAX, SEGMENT_MIN, WINDOW_MAX)                   \
+    X(send_buffer, BUFFER, SEGMENT_MIN, WINDOW_MAX)                              \
+    X(send_buffer_max, BUFFER_MAX, SEGMENT_MIN, WINDOW_MAX)                      \
+    X(promises, 1024, 1, 1024 * KIB)                                             \
+    X(challenge_rate, 1000, 1, UINT32_MAX)                                       \
+    X(reset_rate, 1000, 1, UINT32_MAX)                                           \
+    X(rto_min, 200 * TICK_MS, TICK_MS, 60 * TICK_SEC)                            \
+    X(delayed_ack, 40 * TICK_MS, 1, 499 * TICK_MS)        /* RFC 9293 3.8.6.3 */ \
+    X(connect_timeout, 180 * TICK_SEC, TICK_MS, TIME_MAX) /* RFC 1122 4.2.3.5 */ \
+    X(accept_timeout, 60 * TICK_SEC, TICK_MS, TIME_MAX)                          \
+    X(user_timeout, 300 * TICK_SEC, TICK_MS, TIME_MAX)                           \
+    X(fin_timeout, 60 * TICK_SEC, TICK_MS, TIME_MAX)                             \
+    X(time_wait, 60 * TICK_SEC, TICK_MS, TIME_MAX)                               \
+    X(keepalive, TICK_NEVER, TICK_MS, TICK_NEVER) /* RFC 9293 3.8.4 */           \
+    X(keepalive_interval, 75 * TICK_SEC, TICK_MS, TIME_MAX)                      \
+    X(keepalive_probes, 9, 1, 127)                                               \
+    X(port_min, 32768, 1, 65535)                                                 \
     X(port_max, 60999, 1, 65535)
 
 static bool within(uint64_t value, uint64_t least, uint64_t most)

@@ -48,16 +48,16 @@ struct tcp_settings {
     uint32_t reset_rate;         /* resets a second to segments of no connection: 1000 */
     tick_t rto_min;              /* 200 ms */
     tick_t delayed_ack;          /* 40 ms (RFC 9293 3.8.6.3 allows 500) */
-    tick_t connect_timeout;      /* of an active open: 60 s */
+    tick_t connect_timeout;      /* of an active open: 3 min (RFC 1122 4.2.3.5) */
     tick_t accept_timeout;       /* of a passive one, in SYN-RECEIVED: 60 s */
     tick_t user_timeout;         /* data unacknowledged for so long: 5 min (RFC 5482) */
     tick_t fin_timeout;          /* in FIN-WAIT-2 without data: 60 s */
     tick_t time_wait;            /* 60 s: twice an MSL of 30 s */
-    tick_t keepalive;            /* idle until the first probe; TICK_NEVER: none; 2 h */
-    tick_t keepalive_interval;   /* 75 s */
-    uint16_t keepalive_probes;   /* unanswered ones that end it: 9 */
-    uint16_t port_min;           /* of active opens: 32768 (RFC 6056 3.2) */
-    uint16_t port_max;           /* 60999 */
+    tick_t keepalive; /* idle until the first probe; 0, TICK_NEVER: none (RFC 9293 3.8.4) */
+    tick_t keepalive_interval; /* 75 s */
+    uint16_t keepalive_probes; /* unanswered ones that end it: 9 */
+    uint16_t port_min;         /* of active opens: 32768 (RFC 6056 3.2) */
+    uint16_t port_max;         /* 60999 */
 };
 
 /* s with the defaults in place of zeroes; a buffer's default gives way to a bound that was chosen,

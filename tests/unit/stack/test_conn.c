@@ -262,6 +262,7 @@ END_TEST
 START_TEST(a_busy_connection_leaves_its_timer)
 {
     struct peer p = peer4(1024, 7);
+    host.config.tcp.keepalive = 3600 * TICK_SEC;
     boot();
     peer_open(&p);
     for (unsigned i = 0; i < 20; i++) /* so many are acknowledged at once */

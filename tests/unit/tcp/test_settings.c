@@ -24,12 +24,12 @@ START_TEST(nothing_chosen_is_the_defaults)
     ck_assert_uint_eq(s.reset_rate, 1000);
     ck_assert_uint_eq(s.rto_min, 200 * TICK_MS);
     ck_assert_uint_eq(s.delayed_ack, 40 * TICK_MS);
-    ck_assert_uint_eq(s.connect_timeout, 60 * TICK_SEC);
+    ck_assert_uint_eq(s.connect_timeout, 180 * TICK_SEC);
     ck_assert_uint_eq(s.accept_timeout, 60 * TICK_SEC);
     ck_assert_uint_eq(s.user_timeout, 300 * TICK_SEC);
     ck_assert_uint_eq(s.fin_timeout, 60 * TICK_SEC);
     ck_assert_uint_eq(s.time_wait, 60 * TICK_SEC);
-    ck_assert_uint_eq(s.keepalive, 7200 * TICK_SEC);
+    ck_assert_uint_eq(s.keepalive, TICK_NEVER); /* RFC 9293 3.8.4 */
     ck_assert_uint_eq(s.keepalive_interval, 75 * TICK_SEC);
     ck_assert_uint_eq(s.keepalive_probes, 9);
     ck_assert_uint_eq(s.port_min, 32768);
