@@ -76,7 +76,11 @@ struct iface {
     struct iface_config cfg;
     uint16_t index;
     uint16_t n_locals;
+    uint16_t n_nets;
     struct local local[LOCALS_MAX];
+    /* What packets are looked up in, for addresses may be many. */
+    uint64_t local_bits;              /* local_bit of each */
+    struct ip_prefix net[LOCALS_MAX]; /* their networks, each once */
     struct mld mld;
     struct ring tx;      /* struct pkt *, bounded by limits.tx_queue */
     struct list sending; /* connections that want to send here, or are to be looked at */
@@ -195,6 +199,11 @@ bool local_is_group(const struct iface *i, const struct ip_addr *a);
 /* The best preferred address of i to send to dst from (RFC 6724 5, rules 1, 2 and 8). NULL: none of
  * that family. */
 const struct local *local_source(const struct iface *i, const struct ip_addr *dst);
+/* No address of an interface has another bit than these, and few others have one of them. */
+static inline uint64_t local_bit(const struct ip_addr *a)
+{
+    return UINT64_C(1) << (a->b[15] & 63);
+}
 static inline bool local_usable(const struct local *l)
 {
     return l->state == CTL_ADDRESS_PREFERRED;

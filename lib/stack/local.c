@@ -3,6 +3,8 @@
 
 struct local *local_on(struct iface *i, const struct ip_addr *a)
 {
+    if (!(i->local_bits & local_bit(a)))
+        return NULL;
     for (unsigned k = 0; k < i->n_locals; k++)
         if (i->local[k].state != CTL_ADDRESS_DUPLICATE && ip_eq(&i->local[k].prefix.addr, a))
             return &i->local[k];
@@ -24,8 +26,8 @@ bool local_is_broadcast(const struct iface *i, const struct ip_addr *a)
 {
     if (ip_is_limited_broadcast(a))
         return true;
-    for (unsigned k = 0; k < i->n_locals; k++)
-        if (ip_is_subnet_broadcast(&i->local[k].prefix, a))
+    for (unsigned k = 0; k < i->n_nets; k++)
+        if (ip_is_subnet_broadcast(&i->net[k], a))
             return true;
     return false;
 }

@@ -22,8 +22,8 @@ static struct iface *on_link(struct stack *s, struct iface *from, const struct i
     struct iface *best = NULL;
     int best_len = -1;
     for (unsigned i = 0; i < s->n_ifaces; i++)
-        for (unsigned k = 0; k < s->iface[i].n_locals; k++) {
-            const struct ip_prefix *net = &s->iface[i].local[k].prefix;
+        for (unsigned k = 0; k < s->iface[i].n_nets; k++) {
+            const struct ip_prefix *net = &s->iface[i].net[k];
             /* Of two interfaces on one network the one that was asked for is as good. */
             int len = net->len * 2 + (&s->iface[i] == from);
             if (len > best_len && ip_in_prefix(net, dst)) {

@@ -121,6 +121,14 @@ static const struct local *find_old(const struct olds *old, const struct ip_addr
     return NULL;
 }
 
+static void add_net(struct iface *i, const struct ip_prefix *net)
+{
+    for (unsigned k = 0; k < i->n_nets; k++)
+        if (i->net[k].len == net->len && ip_in_prefix(&i->net[k], &net->addr))
+            return;
+    i->net[i->n_nets++] = *net;
+}
+
 /* One address: as it stood where it was there before, else from the start. */
 static void place_local(struct iface *i, const struct ip_prefix *prefix, bool link_local,
                         const struct olds *olds, tick_t now)
@@ -129,6 +137,8 @@ static void place_local(struct iface *i, const struct ip_prefix *prefix, bool li
         return;
     struct local *l = &i->local[i->n_locals++];
     *l = (struct local){.prefix = *prefix, .iface = i, .link_local = link_local};
+    i->local_bits |= local_bit(&prefix->addr);
+    add_net(i, prefix);
     dad_init(l);
     const struct local *old = find_old(olds, &prefix->addr);
     if (!old) {
@@ -153,7 +163,8 @@ static void take_olds(struct iface *i, bool same_link, struct olds *old)
         old->local[old->n] = *l;
         old->local[old->n++].timer.when = due;
     }
-    i->n_locals = 0;
+    i->n_locals = i->n_nets = 0;
+    i->local_bits = 0;
 }
 
 static void apply_addrs(struct iface *i, const struct iface_config *c, tick_t now)

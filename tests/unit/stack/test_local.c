@@ -60,6 +60,30 @@ START_TEST(one_found_to_be_another_host_s_is_not_ours)
 }
 END_TEST
 
+/* Also after a change, and where networks are shared, contain each other, or differ in length. */
+START_TEST(many_are_told_from_their_neighbours)
+{
+    set(0, 4, (const char *[]){"192.0.2.1/24", "192.0.2.2/24", "192.0.2.130/25", "10.0.0.65/30"});
+    host_boot();
+    for (unsigned round = 0; round < 2; round++) {
+        bool all = round == 0;
+        struct ip_addr a = ip("192.0.2.1"), b = ip("192.0.2.65"), c = ip("192.0.2.130");
+        ck_assert_ptr_nonnull(local_on(iface(0), &a));
+        ck_assert_ptr_null(local_on(iface(0), &b));
+        ck_assert(!local_on(iface(0), &c) == !all);
+        a = ip("192.0.2.255");
+        b = ip("10.0.0.67");
+        ck_assert(local_is_broadcast(iface(0), &a));
+        ck_assert(local_is_broadcast(iface(0), &b) == all);
+        struct route r;
+        ck_assert(route_find(host.stack, NULL, &a, &r));
+        ck_assert(ip_eq(&r.next_hop, &a));
+        set(0, 2, (const char *[]){"192.0.2.1/24", "192.0.2.2/24"});
+        ck_assert_int_eq(host_configure(), 0);
+    }
+}
+END_TEST
+
 START_TEST(broadcast_addresses)
 {
     set(0, 3, (const char *[]){"192.0.2.1/24", "10.1.2.3/31", "10.9.9.9/32"});
@@ -160,6 +184,6 @@ END_TEST
 
 UNIT_MAIN("local", host_setup, host_teardown, an_address_is_of_its_interface,
           a_link_local_one_means_nothing_elsewhere, one_found_to_be_another_host_s_is_not_ours,
-          broadcast_addresses, groups_we_listen_to, no_ipv6_groups_without_ipv6,
-          the_best_source_for_a_destination, a_link_local_source_is_better_than_none,
-          a_tentative_address_is_no_source)
+          many_are_told_from_their_neighbours, broadcast_addresses, groups_we_listen_to,
+          no_ipv6_groups_without_ipv6, the_best_source_for_a_destination,
+          a_link_local_source_is_better_than_none, a_tentative_address_is_no_source)
