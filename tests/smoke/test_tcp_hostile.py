@@ -224,25 +224,29 @@ class Hostile(TcpPair):
             if frame[12:14] == b"\x08\0" and frame[23] == PROTO_TCP and frame[:6] == EVIL_MAC:
                 yield Answer(frame)
 
-    def open_all(self, peers, seconds=10):
-        """Handshakes. Returns those that were let in."""
-        peers = list(peers)
-        found = {(p.src, p.sport, p.port): p for p in peers}
+    def open_some(self, peers):
+        """Handshakes, with SYNs sent again, for the kernel may lose some. Those that were let in."""
+        want = {(p.src, p.sport, p.port): p for p in peers}
         opened = []
-        for at in range(0, len(peers), 32):
-            self.here()
-            for p in peers[at : at + 32]:
+        for _ in range(3):
+            for p in want.values():
                 self.send(p.syn())
-            want = {id(p) for p in peers[at : at + 32]}
-            for a in self.answers(seconds if at == 0 else 1):
-                p = found.get((a.dst, a.dport, a.sport))
-                if p and id(p) in want and a.flags & (SYN | RST) == SYN:
-                    want.remove(id(p))
+            for a in self.answers(1) if want else ():
+                key = a.dst, a.dport, a.sport
+                if key in want and a.flags & (SYN | RST) == SYN:
+                    p = want.pop(key)
                     p.opened(a)
                     p.send(ACK)
                     opened.append(p)
                 if not want:
                     break
+        return opened
+
+    def open_all(self, peers):
+        peers, opened = iter(peers), []
+        while some := list(itertools.islice(peers, 32)):
+            self.here()
+            opened += self.open_some(some)
         return opened
 
     # What who behaves sees of it.
@@ -486,12 +490,15 @@ def echoes_that_nobody_reads(pair):
     peers = pair.open_all(Peer(pair, ECHO, window=0) for _ in range(200))
     assert len(peers) == 200
     before = pair.app.snapshot()
-    for k in range(40):
-        pair.out((p.packet(ACK | PSH, bytes(1400), at=1400 * k) for p in peers), 2 * RATE)
+    for _ in range(4):  # what the kernel has lost comes again
+        for k in range(40):
+            pair.out(p.packet(ACK | PSH, bytes(1400), at=1400 * k) for p in peers)
+        if pair.app.snapshot().dropped(before).get("tcp_memory", 0) > 100:
+            break
     held, _ = pair.held()
     assert MEMORY * 3 / 4 < held <= MEMORY, held
     dropped = pair.app.snapshot().dropped(before)
-    assert dropped["tcp_memory"] > 100 and "no_memory" not in dropped, dropped
+    assert dropped.get("tcp_memory", 0) > 100 and "no_memory" not in dropped, dropped
     assert "1 received" in pair.ping("-c", "1", "-W", "2", V4)
     resets(pair)
     with pair.connect(ECHO) as sock:
@@ -500,6 +507,7 @@ def echoes_that_nobody_reads(pair):
 
 
 def all_connections_there_are(pair):
+    resets(pair)
     with pair.connect(ECHO) as inside:
         peers = pair.open_all(Peer(pair, DISCARD) for _ in range(FLOWS - 1))
         assert len(peers) == FLOWS - 1
