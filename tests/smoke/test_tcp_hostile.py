@@ -225,7 +225,7 @@ class Hostile(TcpPair):
                 yield Answer(frame)
 
     def open_some(self, peers):
-        """Handshakes, with SYNs sent again, for the kernel may lose some. Those that were let in."""
+        """Handshakes; SYNs go again, for the kernel may lose some. Those that were let in."""
         want = {(p.src, p.sport, p.port): p for p in peers}
         opened = []
         for _ in range(3):
