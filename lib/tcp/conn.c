@@ -47,7 +47,9 @@ static const uint16_t successors[TCP_STATE_END] = {
 
 void conn_set_state(struct tcp_conn *c, enum tcp_state to)
 {
-    assert((successors[c->state] & 1u << to) && "an edge of RFC 9293's figure 5");
+    bool edge = successors[c->state] & 1u << to;
+    assert(edge && "of RFC 9293's figure 5");
+    (void)edge;
     c->state = (uint8_t)to;
     if (to == TCP_CLOSED)
         c->flags &= ~(uint32_t)TCP_CONN_DUE;
