@@ -562,6 +562,7 @@ static void start(void)
                                                 .time_wait = 2},
                                      .n_listeners = 2,
                                      .listener = f.listener};
+    f.config.tcp.keepalive = 7200 * TICK_SEC; /* or a peer that is silent would stay for ever */
     f.config.limits.tcp_memory = what & 8 ? 16 * PKT_COST : 0;
     for (unsigned i = 0; i < PEERS; i++)
         f.peer[i] = (struct peer){

@@ -55,7 +55,7 @@ START_TEST(days_of_silence)
 {
     enum { CONNECTIONS = SIM_SLOW ? 10 : 100, DAYS = SIM_SLOW ? 1 : 3 };
     struct sim_host_config a = host_config(1), b = host_config(2);
-    a.tcp.keepalive = TICK_NEVER;
+    b.tcp.keepalive = 2 * HOUR;
     build(&a, &b);
     for (unsigned i = 0; i < CONNECTIONS; i++) {
         talk_open(talks, client, server, &idle);
