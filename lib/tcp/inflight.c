@@ -16,8 +16,10 @@ void inflight_init(struct inflight *f, struct mem *mem, uint32_t max)
 
 void inflight_clear(struct inflight *f)
 {
+    seq32_t order = f->order;
     mem_free(f->mem, f->seg, ((size_t)f->mask + 1) * sizeof(*f->seg));
     inflight_init(f, f->mem, f->max);
+    f->order = order;
 }
 
 uint32_t inflight_position(const struct inflight *f, const struct tcp_seg *g)

@@ -64,7 +64,7 @@ struct inflight {
 
 /* Takes no memory. */
 void inflight_init(struct inflight *f, struct mem *mem, uint32_t max);
-/* Gives all memory back; empty afterwards, and usable. */
+/* Gives all memory back; empty afterwards, and usable. The order of sending goes on. */
 void inflight_clear(struct inflight *f);
 
 static inline uint32_t inflight_count(const struct inflight *f)
