@@ -313,8 +313,8 @@ static bool repeated_syn(struct tcp_conn *c, struct arrival *a)
 {
     if (a->h.flags & TCP_ACK) {
         a->h.seq = seq32_add(a->h.seq, 1);
-        a->h.window = (uint16_t)(a->h.window >> c->snd_scale); /* RFC 7323 2.2: as it stands */
-        a->h.flags &= (uint16_t)~TCP_SYN;
+        a->h.window = (uint16_t)(a->h.window >> c->snd_scale);   /* RFC 7323 2.2: as it stands */
+        a->h.flags &= (uint16_t) ~(TCP_SYN | TCP_ECE | TCP_CWR); /* no echo: RFC 3168 6.1.1 */
         a->seq_len--;
         conn_set(c, TCP_CONN_ACK_DUE);
         return true;
