@@ -132,7 +132,7 @@ struct tcp_sender {
     tick_t rto_from;       /* the retransmission timer runs from here */
     tick_t last_sent;      /* of anything; 0: nothing yet */
     tick_t stalled_since;  /* the oldest unacknowledged data was first sent or una last moved; with
-                              inflight not empty */
+                              inflight empty, conn.c's: the first probe unanswered */
     uint64_t retransmitted;
 };
 

@@ -12,7 +12,7 @@
  *   keepalive_at  while established and nothing is to be sent. Counted from the last segment heard,
  *                 and not moved by each: it fires and looks (RFC 9293 3.8.4).
  *   state_end     until established: given up. In FIN-WAIT-2, where a peer may never send its FIN:
- *                 reset. In TIME-WAIT: CLOSED.
+ *                 reset, unless the service has not read what came. In TIME-WAIT: CLOSED.
  *   pace_at       when the next new data may leave, if that is all it waits for.
  *   tidying       a second after an idle connection that holds memory was last heard of: gives it
  *                 back.
@@ -73,6 +73,14 @@ static void arm_keepalive(struct tcp_conn *c)
         c->keepalive_at = tick_after(c->heard_at, c->tcp->settings->keepalive);
 }
 
+static void count_probe(struct tcp_conn *c, tick_t now)
+{
+    if (c->probes == 0)
+        c->sender.stalled_since = now;
+    if (c->probes < UINT8_MAX)
+        c->probes++;
+}
+
 static void expire_keepalive(struct tcp_conn *c, tick_t now)
 {
     const struct tcp_settings *s = c->tcp->settings;
@@ -86,7 +94,7 @@ static void expire_keepalive(struct tcp_conn *c, tick_t now)
         conn_fail(c, STREAM_TIMEOUT);
         return;
     }
-    c->probes++;
+    count_probe(c, now);
     c->keepalive_at = now + s->keepalive_interval;
     conn_set(c, TCP_CONN_KEEP_DUE);
 }
@@ -107,7 +115,7 @@ static tick_t user_timeout_at(const struct tcp_conn *c)
         return tick_after(from, limit);
     }
     if (c->probes > 0 && needs_window_probe(c))
-        return tick_after(c->heard_at, limit);
+        return tick_after(c->sender.stalled_since, limit);
     return TICK_NEVER;
 }
 
@@ -202,6 +210,10 @@ static void expire_state(struct tcp_conn *c, tick_t now)
         conn_set_state(c, TCP_CLOSED);
         return;
     }
+    if (c->receiver.unconsumed > 0) { /* it is our service that keeps the peer from its FIN */
+        c->state_end = now + c->tcp->settings->fin_timeout;
+        return;
+    }
     conn_count(c, COUNTER_TCP_TIMED_OUT, 1);
     conn_reset_at(c, c->sender.nxt, now);
     conn_fail(c, STREAM_TIMEOUT);
@@ -214,8 +226,7 @@ static void expire_probe(struct tcp_conn *c, tick_t now)
         return;
     }
     c->probe_at = TICK_NEVER;
-    if (c->probes < UINT8_MAX)
-        c->probes++;
+    count_probe(c, now);
     if (c->probe_backoff < UINT8_MAX)
         c->probe_backoff++;
     conn_set(c, TCP_CONN_PROBE_DUE);
