@@ -211,6 +211,8 @@ static bool paws_ok(struct tcp_conn *c, struct arrival *a)
     const struct tcp_options *o = &a->h.options;
     if (!conn_has(c, TCP_CONN_TIMESTAMPS) || (a->h.flags & TCP_RST))
         return true;
+    if (!o->has_timestamps && (a->h.flags & TCP_SYN))
+        return true;          /* answered whatever it is like: RFC 5961 4.2 */
     if (!o->has_timestamps) { /* RFC 7323 3.2 */
         drop(c, a, DROP_TCP_PAWS);
         return false;
@@ -386,10 +388,12 @@ static void probe_taken(struct tcp_conn *c, const struct arrival *a)
         return;
     bool fin = conn_fin_next(c);
     sender_sent(&c->sender, 1, true, a->now);
-    if (fin)
+    if (fin) {
         conn_fin_sent(c);
-    else
+    } else {
         c->tx_bytes++;
+        conn_count(c, COUNTER_TCP_TX_BYTES, 1);
+    }
     conn_clear(c, TCP_CONN_PROBE_OUT);
 }
 
