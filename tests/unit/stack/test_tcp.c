@@ -58,6 +58,26 @@ START_TEST(a_conversation_in_ipv6)
 }
 END_TEST
 
+/* RFC 9293 3.10.7.4, MUST-58 and MUST-59 */
+START_TEST(segments_that_come_together_share_an_ack)
+{
+    struct peer p = peer4(1024, 7);
+    boot();
+    peer_open(&p);
+    for (unsigned i = 0; i < 4; i++) {
+        struct tcp_hdr h = peer_header(&p, TCP_ACK);
+        frame_payload(&host.frame, 1000);
+        frame_push_tcp(&host.frame, &h, &p.addr, &p.us);
+        hear_ip4(&p.addr, &p.us, IP_PROTO_TCP);
+        p.seq = seq32_add(p.seq, 1000);
+    }
+    const struct tcp_hdr *h = peer_hears(&p, TCP_ACK, NULL);
+    ck_assert_uint_eq(h->ack.v, p.seq.v);
+    silence();
+    ck_assert_uint_eq(service.bytes, 4000);
+}
+END_TEST
+
 START_TEST(each_segment_reaches_its_own_connection)
 {
     struct peer p[8];
@@ -435,12 +455,16 @@ START_TEST(other_errors_are_only_noted)
 {
     static const struct {
         uint8_t type, code;
-    } soft[] = {{ICMP_UNREACHABLE, 0}, {ICMP_UNREACHABLE, 1}, {ICMP_TIME_EXCEEDED, 0}};
+    } soft[] = {{ICMP_UNREACHABLE, 0},
+                {ICMP_UNREACHABLE, 1},
+                {ICMP_TIME_EXCEEDED, 0},
+                {ICMP_PARAM_PROBLEM, 0},
+                {ICMP_SOURCE_QUENCH, 0}};
     struct peer p = peer4(9, 0);
     boot();
     ck_assert_ptr_nonnull(connect_to(&p, NULL));
     ck_assert_int_eq(said()->kind, FRAME_TCP);
-    for (unsigned i = 0; i < 3; i++)
+    for (unsigned i = 0; i < sizeof(soft) / sizeof(soft[0]); i++)
         quote4(soft[i].type, soft[i].code, 0, 28);
     ck_assert_uint_eq(service.reset, 0);
     ck_assert_uint_eq(connections(), 1);
@@ -455,14 +479,16 @@ START_TEST(an_established_connection_survives_all_of_them)
     in_flight(&p, 1000);
     quote4(ICMP_UNREACHABLE, ICMP_PORT_UNREACHABLE, 0, 28);
     quote4(ICMP_UNREACHABLE, ICMP_PROTO_UNREACHABLE, 0, 28);
+    quote4(ICMP_SOURCE_QUENCH, 0, 0, 28);
     ck_assert_uint_eq(service.reset, 0);
     ck_assert_uint_eq(connections(), 1);
 }
 END_TEST
 
 UNIT_MAIN("tcp", ready, host_teardown, a_conversation_in_ipv4, a_conversation_in_ipv6,
-          each_segment_reaches_its_own_connection, a_checksum_counts_unless_the_device_has_looked,
-          nobody_speaks_tcp_to_a_group, headers_may_come_in_pieces, a_closed_port_resets_a_syn,
+          segments_that_come_together_share_an_ack, each_segment_reaches_its_own_connection,
+          a_checksum_counts_unless_the_device_has_looked, nobody_speaks_tcp_to_a_group,
+          headers_may_come_in_pieces, a_closed_port_resets_a_syn,
           an_ack_of_nothing_is_reset_at_its_number, a_fin_of_nothing_is_reset,
           a_reset_is_never_answered, resets_are_limited, a_syn_in_name_only,
           too_big_lowers_the_segments_of_ipv4, too_big_lowers_the_segments_of_ipv6,
