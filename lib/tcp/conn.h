@@ -128,6 +128,7 @@ enum tcp_conn_flag {
     TCP_CONN_TLP_DUE = 1u << 13,   /* a tail loss probe */
     TCP_CONN_PROBE_OUT = 1u << 14, /* a window probe took the number nxt and may be acknowledged */
     TCP_CONN_ECE_DUE = 1u << 15,   /* each ACK echoes congestion until the sender says CWR */
+    TCP_CONN_NO_ECT = 1u << 16,    /* with ECN, but one of the SYNs was without */
     /* Each of these has tcp_output do something at once; in CLOSED there is none. */
     TCP_CONN_DUE = TCP_CONN_SYN_DUE | TCP_CONN_ACK_DUE | TCP_CONN_RST_DUE | TCP_CONN_PROBE_DUE |
                    TCP_CONN_KEEP_DUE | TCP_CONN_TLP_DUE,

@@ -321,6 +321,8 @@ static bool repeated_syn(struct tcp_conn *c, struct arrival *a)
         conn_set(c, TCP_CONN_ACK_DUE);
         return true;
     }
+    if ((a->h.flags & (TCP_ECE | TCP_CWR)) != (TCP_ECE | TCP_CWR))
+        conn_set(c, TCP_CONN_NO_ECT); /* the peer may not heed it any more: RFC 3168 6.1.1 */
     conn_set(c, TCP_CONN_SYN_DUE);
     drop(c, a, DROP_TCP_DUPLICATE);
     return false;

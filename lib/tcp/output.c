@@ -104,7 +104,8 @@ static void put_header(struct tcp_conn *c, struct pkt *p, struct tcp_hdr *h)
 /* RFC 3168 6.1.4, 6.1.5: only data, and only the first time, is sent as ECN-capable. */
 static uint8_t ecn_field(const struct tcp_conn *c, const struct segment *s)
 {
-    return conn_has(c, TCP_CONN_ECN) && s->len > 0 && !s->again && !(s->flags & TCP_SYN)
+    return conn_has(c, TCP_CONN_ECN) && !conn_has(c, TCP_CONN_NO_ECT) && s->len > 0 && !s->again &&
+                   !(s->flags & TCP_SYN)
                ? ECN_ECT0
                : ECN_NOT_ECT;
 }
@@ -117,7 +118,10 @@ static uint16_t ecn_flags(struct tcp_conn *c, const struct segment *s)
                                  lost */
         if (s->flags & TCP_ACK)
             return TCP_ECE;
-        return s->again ? 0 : TCP_ECE | TCP_CWR;
+        if (!s->again)
+            return TCP_ECE | TCP_CWR;
+        conn_set(c, TCP_CONN_NO_ECT); /* RFC 3168 6.1.1 */
+        return 0;
     }
     uint16_t flags = conn_has(c, TCP_CONN_ECE_DUE) ? TCP_ECE : 0;
     if (c->sender.cwr_due && s->len > 0 && !s->again) {
