@@ -199,7 +199,7 @@ static void take_data(struct tcp_conn *c, struct arrival *a)
     }
     if (r.end)
         peer_finished(c, a->now);
-    if (c->state == TCP_FIN_WAIT_2)
+    if (c->state == TCP_FIN_WAIT_2 && r.bytes > 0) /* what is repeated moves nothing */
         c->state_end = a->now + c->tcp->settings->fin_timeout;
 }
 

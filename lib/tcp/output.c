@@ -302,9 +302,10 @@ static bool worth_sending(const struct tcp_conn *c, uint32_t len, uint64_t unsen
 {
     if (len >= c->sender.mss)
         return true;
-    if (len == unsent) /* all there is, unless Nagle waits for more (RFC 9293 3.7.4) */
-        return !c->tcp->settings->nagle || sender_idle(&c->sender) ||
-               (c->stream.bits & STREAM_OUT_END);
+    if (c->tcp->settings->nagle && !sender_idle(&c->sender)) /* RFC 9293 3.7.4: waits for more */
+        return len == unsent && (c->stream.bits & STREAM_OUT_END);
+    if (len == unsent) /* all there is */
+        return true;
     return len >= c->snd_wnd_max / 2 && len > 0;
 }
 

@@ -18,7 +18,7 @@
     X(receive_buffer_max, BUFFER_MAX, SEGMENT_MIN, WINDOW_MAX)                   \
     X(send_buffer, BUFFER, SEGMENT_MIN, WINDOW_MAX)                              \
     X(send_buffer_max, BUFFER_MAX, SEGMENT_MIN, WINDOW_MAX)                      \
-    X(promises, 1024, 1, 1024 * KIB)                                             \
+    X(promises, 1024, 2, 1024 * KIB)                                             \
     X(challenge_rate, 1000, 1, UINT32_MAX)                                       \
     X(reset_rate, 1000, 1, UINT32_MAX)                                           \
     X(rto_min, 200 * TICK_MS, TICK_MS, 60 * TICK_SEC)                            \

@@ -126,7 +126,7 @@ START_TEST(so_is_what_the_protocol_cannot_do)
     ck_assert(FILL(.receive_buffer = 536, .send_buffer = 536));
     ck_assert(!FILL(.receive_buffer = 535));
     ck_assert(!FILL(.send_buffer = 535));
-    ck_assert(FILL(.initial_window = 1, .promises = 1, .challenge_rate = 1, .reset_rate = 1));
+    ck_assert(FILL(.initial_window = 1, .promises = 2, .challenge_rate = 1, .reset_rate = 1));
     ck_assert(!FILL(.initial_window = 1025));
     /* RFC 9293 3.8.6.3: less than half a second. */
     ck_assert(FILL(.delayed_ack = 499 * TICK_MS));
