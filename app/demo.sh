@@ -183,9 +183,8 @@ discard (9) and source (19). In another terminal:
   ${sudo}ip netns exec $from ping -6 -c 3 fd77::1
   ${sudo}ip netns exec $from ping -c 3 -s 65507 10.77.0.1
   $hello
-  ${sudo}ip netns exec $from timeout 2 bash -c 'cat </dev/tcp/fd77::1/19' | dd of=/dev/null bs=64k 2>&1
+  (sleep 1; $ctl show conn --long) & ${sudo}ip netns exec $from timeout 2 bash -c 'cat </dev/tcp/fd77::1/19' | dd of=/dev/null bs=64k 2>&1
   $ctl show listeners
-  $ctl show conn --long
   $ctl show ports
   $ctl show workers
   $ctl show drops

@@ -126,6 +126,9 @@ def printed_commands_work(demo):
             shell(command)
             again = machine.run(*command.split(), check=False)
             assert again.returncode == 1 and "stop it first" in again.stderr, again
+        elif "show conn" in command:
+            said = shell(command)
+            assert "listener:source" in said, said
         elif "/metrics" in command:
             assert shell(command).endswith("# EOF\n")
         else:
