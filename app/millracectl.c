@@ -164,12 +164,29 @@ static bool begins_with(const char *text, const char *words)
     return strncmp(text, words, n) == 0 && (n == 0 || text[n] == '\0' || text[n] == ' ');
 }
 
+static const struct command *find_command(const char *words)
+{
+    for (size_t i = 0; i < N_COMMANDS; i++)
+        if (strcmp(commands[i].words, words) == 0)
+            return &commands[i];
+    return NULL;
+}
+
+/* What stands behind the command's words. */
+static const char *operand_text(const struct command *c)
+{
+    if (!c || !(c->options & OPERAND))
+        return "";
+    return c->run == run_doctor ? " [FILE]" : c->run == run_reset ? " ID" : " [ID]";
+}
+
 /* Of all commands that begin with words. */
 static void print_help(const char *words)
 {
     uint32_t options = ALWAYS;
     unsigned n = 0;
-    printf("Usage: millracectl [OPTION…] %s\n\n", *words ? words : "COMMAND");
+    printf("Usage: millracectl [OPTION…] %s%s\n\n", *words ? words : "COMMAND",
+           operand_text(find_command(words)));
     for (size_t i = 0; i < N_COMMANDS; i++) {
         if (!begins_with(commands[i].words, words))
             continue;
@@ -691,19 +708,14 @@ static void join_words(int n, char **word, char *text, size_t room)
         used += (size_t)snprintf(text + used, room - used, "%s%s", i ? " " : "", word[i]);
 }
 
-static const struct command *find_command(const char *words)
-{
-    for (size_t i = 0; i < N_COMMANDS; i++)
-        if (strcmp(commands[i].words, words) == 0)
-            return &commands[i];
-    return NULL;
-}
-
 static int no_command(const char *words)
 {
     const char *known[N_COMMANDS];
-    for (size_t i = 0; i < N_COMMANDS; i++)
+    for (size_t i = 0; i < N_COMMANDS; i++) {
         known[i] = commands[i].words;
+        if (begins_with(words, known[i]))
+            return usage("too much for '%s':%s", known[i], words + strlen(known[i]));
+    }
     const char *near = config_nearest(words, known, N_COMMANDS);
     return near ? usage("no command '%s'; did you mean '%s'?", words, near)
                 : usage("no command '%s'", words);

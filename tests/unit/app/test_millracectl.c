@@ -295,6 +295,14 @@ START_TEST(usage_is_checked_before_anything_is_asked)
     expect("no command 'show neighbors'; did you mean 'show neighbours'?");
     ctl(2, "shwo ports");
     expect("did you mean 'show ports'?");
+    ctl(2, "show listeners echo");
+    expect("too much for 'show listeners': echo");
+    ctl(0, "show conn --help");
+    expect("show conn [ID]\n");
+    ctl(0, "reset conn --help");
+    expect("reset conn ID\n");
+    ctl(0, "doctor --help");
+    expect("doctor [FILE]\n");
 }
 END_TEST
 
