@@ -131,7 +131,7 @@ static const struct config_key listeners_keys[] = {
     {"protocol", CONFIG_ENUM, LISTENER(protocol), NAMES(protocols), .preset = "tcp", .live = true,
      .text = "what carries it"},
     {"address", CONFIG_ADDRESS, LISTENER(addr), .preset = "any", .live = true,
-     .text = "one of a device's; any: all of ours; 0.0.0.0: all IPv4 ones"},
+     .text = "one of a device's; any (or ::): all of ours; 0.0.0.0: all IPv4 ones"},
     {"port", CONFIG_UINT, LISTENER(port), RANGE(1, UINT16_MAX), .sample = "7",
      .needed = ~0u, .live = true,
      .text = "of listeners on one port, the one with the most specific address answers"},
