@@ -350,7 +350,7 @@ void listener_input(struct listener *l, struct ip_rx *rx, const struct flow_key 
 {
     struct stack *s = rx->iface->stack;
     if (h->flags & TCP_RST) /* first step */
-        stack_drop(s, rx->p, DROP_TCP_STATE);
+        stack_drop(s, rx->p, DROP_TCP_RST);
     else if (h->flags & TCP_ACK)
         ack_input(l, rx, key, h, now);
     else if ((h->flags & (TCP_SYN | TCP_FIN)) == TCP_SYN)

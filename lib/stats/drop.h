@@ -41,14 +41,14 @@
     X(ND_NOT_OURS, "nd_not_ours", "neighbour discovery about an address that is not ours")       \
     X(ND_CONFLICT, "nd_conflict", "another host claims our address")                             \
     X(UDP_PORT, "udp_port", "no listener on that UDP port")                                      \
-    X(TCP_PORT, "tcp_port", "no connection and no listener on that TCP port")                    \
+    X(TCP_PORT, "tcp_port", "TCP segment of no connection that opens none here")                 \
     X(TCP_DESTINATION, "tcp_destination", "TCP to a group address")                              \
     X(TCP_FLAGS, "tcp_flags", "TCP flags that no segment has together")                          \
     X(TCP_SEQUENCE, "tcp_sequence", "TCP segment outside of the receive window")                 \
     X(TCP_DUPLICATE, "tcp_duplicate", "TCP segment that was received before")                    \
     X(TCP_PAWS, "tcp_paws", "TCP timestamp older than the last one (RFC 7323 5)")                \
     X(TCP_ACK, "tcp_ack", "TCP acknowledgment of what was never sent, or far too old")           \
-    X(TCP_RST, "tcp_rst", "TCP reset not exactly in sequence (RFC 5961 3), or without an ACK")   \
+    X(TCP_RST, "tcp_rst", "TCP reset of no connection, or not exactly in sequence (RFC 5961 3)") \
     X(TCP_SYN, "tcp_syn", "TCP SYN within a connection (RFC 5961 4)")                            \
     X(TCP_STATE, "tcp_state", "TCP segment of no use in the connection's state")                 \
     X(TCP_CLOSED, "tcp_closed", "TCP data that came after we were done reading")                 \
