@@ -32,6 +32,14 @@ static bool established(const struct tcp_conn *c)
     return c->state >= TCP_ESTABLISHED && c->state != TCP_TIME_WAIT;
 }
 
+static void give_up(struct tcp_conn *c, tick_t now)
+{
+    conn_count(c, COUNTER_TCP_TIMED_OUT, 1);
+    if (c->state > TCP_SYN_RECEIVED)
+        conn_reset_at(c, c->sender.nxt, now);
+    conn_fail(c, STREAM_TIMEOUT);
+}
+
 /* ---- window probes ---- */
 
 static bool needs_window_probe(const struct tcp_conn *c)
@@ -89,9 +97,7 @@ static void expire_keepalive(struct tcp_conn *c, tick_t now)
         return;
     }
     if (c->probes >= s->keepalive_probes) {
-        conn_count(c, COUNTER_TCP_TIMED_OUT, 1);
-        conn_reset_at(c, c->sender.nxt, now);
-        conn_fail(c, STREAM_TIMEOUT);
+        give_up(c, now);
         return;
     }
     count_probe(c, now);
@@ -117,14 +123,6 @@ static tick_t user_timeout_at(const struct tcp_conn *c)
     if (c->probes > 0 && needs_window_probe(c))
         return tick_after(c->sender.stalled_since, limit);
     return TICK_NEVER;
-}
-
-static void give_up(struct tcp_conn *c, tick_t now)
-{
-    conn_count(c, COUNTER_TCP_TIMED_OUT, 1);
-    if (c->state > TCP_SYN_RECEIVED)
-        conn_reset_at(c, c->sender.nxt, now);
-    conn_fail(c, STREAM_TIMEOUT);
 }
 
 /* ---- memory of an idle connection ---- */
@@ -214,9 +212,7 @@ static void expire_state(struct tcp_conn *c, tick_t now)
         c->state_end = now + c->tcp->settings->fin_timeout;
         return;
     }
-    conn_count(c, COUNTER_TCP_TIMED_OUT, 1);
-    conn_reset_at(c, c->sender.nxt, now);
-    conn_fail(c, STREAM_TIMEOUT);
+    give_up(c, now);
 }
 
 static void expire_probe(struct tcp_conn *c, tick_t now)
