@@ -586,7 +586,7 @@ static void run_cookie(void)
 
 int main(void)
 {
-    static const uint32_t conns[] = {1, 100, 10000, 100000};
+    static const uint32_t conns[] = {1, 100, 10000, 100000, 1000000};
     for (unsigned i = 0; i < sizeof(conns) / sizeof(conns[0]); i++)
         run_echo(conns[i]);
     run_bulk_tx();
