@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "tcp/settings.h"
 
+#include <assert.h>
+
 #define KIB         UINT32_C(1024)
 #define MIB         (KIB * KIB)
 #define SEGMENT_MIN 536u                    /* RFC 9293 3.7.1: what everybody may send */
@@ -60,4 +62,15 @@ bool tcp_settings_fill(struct tcp_settings *s)
 #undef X
     return ok && s->receive_buffer <= s->receive_buffer_max &&
            s->send_buffer <= s->send_buffer_max && s->port_min <= s->port_max;
+}
+
+const char *tcp_congestion_name(enum tcp_congestion c)
+{
+    static const char *const name[] = {
+#define X(id, name, text) [TCP_##id] = name,
+        TCP_CONGESTIONS(X)
+#undef X
+    };
+    assert(c < TCP_CONGESTION_END);
+    return name[c];
 }

@@ -65,4 +65,6 @@ struct tcp_settings {
  * protocol can do. */
 bool tcp_settings_fill(struct tcp_settings *s);
 
+const char *tcp_congestion_name(enum tcp_congestion c);
+
 #endif

@@ -140,6 +140,14 @@ START_TEST(so_is_what_the_protocol_cannot_do)
 }
 END_TEST
 
+START_TEST(congestion_controls_have_names)
+{
+    ck_assert_str_eq(tcp_congestion_name(TCP_CUBIC), "cubic");
+    ck_assert_str_eq(tcp_congestion_name(TCP_NEWRENO), "newreno");
+}
+END_TEST
+
 UNIT_MAIN("settings", NULL, NULL, nothing_chosen_is_the_defaults, what_was_chosen_stays,
           filling_again_changes_nothing, a_buffers_default_gives_way_to_its_bound,
-          contradictions_are_refused, so_is_what_the_protocol_cannot_do)
+          contradictions_are_refused, so_is_what_the_protocol_cannot_do,
+          congestion_controls_have_names)
