@@ -81,15 +81,31 @@ void vec_queue_init(struct vec_queue *q, struct mem *mem, uint32_t max)
     *q = (struct vec_queue){.mem = mem, .max = bound};
 }
 
+void vec_queue_lend(struct vec_queue *q, struct vec_slot *slot)
+{
+    assert(!q->slot && "memory to start with");
+    q->slot = slot;
+    q->mask = 0;
+    q->lent = true;
+}
+
 static size_t slots_size(uint32_t capacity)
 {
     return (size_t)capacity * sizeof(struct vec_slot);
 }
 
+static void give_back(struct vec_queue *q)
+{
+    if (q->slot && !q->lent)
+        mem_free(q->mem, q->slot, slots_size(q->mask + 1));
+    q->slot = NULL;
+    q->lent = false;
+}
+
 static bool grow(struct vec_queue *q)
 {
     uint32_t old = q->slot ? q->mask + 1 : 0;
-    uint32_t capacity = old ? old * 2 : FIRST_CAPACITY;
+    uint32_t capacity = old > 1 ? old * 2 : FIRST_CAPACITY;
     if (capacity > q->max)
         capacity = q->max;
     if (capacity <= old)
@@ -99,7 +115,7 @@ static bool grow(struct vec_queue *q)
         return false;
     for (uint32_t i = q->head; i != q->tail; i++)
         slot[i & (capacity - 1)] = *slot_at(q, i);
-    mem_free(q->mem, q->slot, slots_size(old));
+    give_back(q);
     q->slot = slot;
     q->mask = capacity - 1;
     return true;
@@ -244,9 +260,7 @@ fail:
 void vec_queue_tidy(struct vec_queue *q)
 {
     assert(vec_queue_count(q) == 0 && "promises stand in the ring");
-    if (q->slot)
-        mem_free(q->mem, q->slot, slots_size(q->mask + 1));
-    q->slot = NULL;
+    give_back(q);
 }
 
 void vec_queue_drop(struct vec_queue *q, uint64_t n)

@@ -72,12 +72,16 @@ struct vec_queue {
     uint64_t front; /* position of the first byte not dropped */
     uint64_t back;  /* position after the last byte */
     uint32_t cost;  /* of the promises in it */
+    bool lent;      /* slot is the owner's, see vec_queue_lend */
     struct mem *mem;
 };
 
 /* Empty; max (1 .. 2^31) is rounded up to a power of two. Memory is asked for from the first push
  * on. */
 void vec_queue_init(struct vec_queue *q, struct mem *mem, uint32_t max);
+/* One slot to start with, which outlives the queue: the first promise asks for no memory. Right
+ * after vec_queue_init. */
+void vec_queue_lend(struct vec_queue *q, struct vec_slot *slot);
 /* Discards what is left. */
 void vec_queue_fini(struct vec_queue *q);
 

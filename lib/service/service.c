@@ -3,6 +3,8 @@
 
 #include <assert.h>
 
+#include "service/origin.h"
+
 static const struct {
     const char *name;
     const char *text;
@@ -30,6 +32,7 @@ const struct stream_service *service_of(enum service s)
         [SERVICE_ECHO] = &service_echo,
         [SERVICE_DISCARD] = &service_discard,
         [SERVICE_SOURCE] = &service_source,
+        [SERVICE_ORIGIN] = &service_origin.stream,
     };
     _Static_assert(sizeof(service) / sizeof(service[0]) == SERVICE_END, "each has one");
     assert(s < SERVICE_END);

@@ -14,7 +14,8 @@
 #define SERVICES(X)                                                 \
     X(ECHO, "echo", "sends back what it receives (RFC 862)")        \
     X(DISCARD, "discard", "throws away what it receives (RFC 863)") \
-    X(SOURCE, "source", "sends as fast as it may until the other side ends; a repeating pattern")
+    X(SOURCE, "source", "sends as fast as it may until the other side ends; a repeating pattern") \
+    X(ORIGIN, "origin", "an HTTP server of files and fixed answers, see `origins`")
 
 enum service {
 #define X(id, name, text) SERVICE_##id,
@@ -25,7 +26,8 @@ enum service {
 
 const char *service_name(enum service s);
 const char *service_text(enum service s);
-/* What a carrier calls. */
+/* What a carrier calls. Those of HTTP (stream_service.http) want a carrier of HTTP, and what they
+ * serve as the listener's context; the others want any that carries bytes. */
 const struct stream_service *service_of(enum service s);
 
 /* Byte n of what `source` sends: n modulo 251, so that a receiver can tell where it is. */

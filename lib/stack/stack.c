@@ -382,6 +382,12 @@ void stack_destroy(struct stack *s)
     mem_free(s->env.mem, s, sizeof(*s));
 }
 
+void stack_set_wall(struct stack *s, int64_t wall)
+{
+    (void)s;
+    (void)wall;
+}
+
 /* In */
 
 static enum drop check_link(const struct iface *i, const struct pkt *p, const struct ether_hdr *h)

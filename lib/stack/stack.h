@@ -20,10 +20,13 @@
 #include "base/tick.h"
 #include "buf/pkt.h"
 #include "ctl/request.h"
+#include "http2/settings.h"
 #include "stack/iface.h"
 #include "stats/counter.h"
+#include "stream/http.h"
 #include "stream/stream.h"
 #include "tcp/settings.h"
+#include "tls/context.h"
 
 struct stack;
 
@@ -36,6 +39,7 @@ struct stack_limits {
     uint32_t reass_bytes;     /* held by them: 4 MiB */
     uint32_t flows;           /* connections: 1,048,576 */
     uint32_t time_wait;       /* connections in TIME-WAIT; the oldest makes room: 65,536 */
+    uint32_t streams;         /* HTTP/2 streams open at once: 1,048,576 */
     uint64_t tcp_memory;      /* bytes that connections hold for their peers (PKT_COST): 64 MiB */
     uint32_t tx_queue;        /* packets waiting for one device: 4096 */
 };
@@ -50,14 +54,30 @@ struct stack_icmp {
 #define STACK_LISTENERS_MAX     64
 #define STACK_LISTENER_NAME_MAX 32
 
+/* What stands between TCP and the service. */
+enum stack_carrier {
+    STACK_CARRIER_TCP,   /* nothing */
+    STACK_CARRIER_HTTP2, /* HTTP/2, over TLS where the listener has a context, else with prior
+                            knowledge (RFC 9113 3.3) */
+};
+
 /* A TCP port that we answer on. */
 struct stack_listener {
     char name[STACK_LISTENER_NAME_MAX]; /* unique */
     struct ip_addr addr; /* ours; 0.0.0.0: every IPv4 one; :: : every one of both families */
     uint16_t port;       /* 1..65535; of listeners on one port the most specific address wins */
-    const struct stream_service *service;
+    const struct stream_service *service; /* of HTTP with a carrier of HTTP, else of bytes */
     uint32_t backlog; /* half-open connections kept in a worker, then SYN cookies; 0: 1024 */
     bool no_cookies;  /* then SYNs are dropped instead */
+    enum stack_carrier carrier;
+    struct tls_context *tls; /* NULL: cleartext. Held by the listener and its connections. */
+    const void *context;     /* of the service (http_peer.context): a struct origin, which the
+                                listener holds (service/origin.h says how), by these: */
+    void (*context_hold)(const void *context, uint16_t worker);
+    void (*context_release)(const void *context, uint16_t worker);
+    uint32_t handshakes;        /* TLS handshakes under way in a worker: 1,024 */
+    uint32_t prefix_handshakes; /* of these, from one /24 or /56: 128 */
+    tick_t handshake_timeout;   /* 10 s */
 };
 
 struct stack_config {
@@ -68,6 +88,8 @@ struct stack_config {
     struct stack_icmp icmp;
     struct stack_limits limits;
     struct tcp_settings tcp;
+    struct h2_settings http2;
+    tick_t ticket_lifetime;                /* of TLS; 0: 1 h; what stack_create got, stays */
     uint16_t n_listeners;                  /* 0..STACK_LISTENERS_MAX */
     const struct stack_listener *listener; /* copied; no two with one address and port */
 };
@@ -80,6 +102,8 @@ struct stack_env {
     /* Gives p, which is taken, to another worker's stack_input: a reassembled datagram whose flow
      * is not ours. May be NULL with one worker. */
     void (*handoff)(void *ctx, uint16_t worker, struct pkt *p);
+    /* The access log of HTTP services (stream/http.h). NULL: off. */
+    void (*log)(void *ctx, const struct http_peer *peer, const struct http_record *r);
     void *ctx;
     uint8_t seed[32]; /* from the system's random source, the same for all workers of a host */
 };
@@ -119,6 +143,9 @@ void stack_input(struct stack *s, struct pkt *const *burst, unsigned n, tick_t n
  */
 unsigned stack_output(struct stack *s, uint16_t iface, struct pkt **burst, unsigned room,
                       tick_t now);
+
+/* The time of day: nanoseconds of the Unix epoch when ticks were 0. Unknown (0) at first. */
+void stack_set_wall(struct stack *s, int64_t wall);
 
 /* Packets waiting in stack_output; at least 1 where a connection wants to send, or a service is to
  * be told something, now. */

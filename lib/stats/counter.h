@@ -83,7 +83,68 @@
     X(TCP_KEEPALIVES, "tcp_keepalives", "TCP keepalive probes sent")                      \
     X(TCP_BLACK_HOLES, "tcp_black_holes", "TCP segment size lowered for want of answers") \
     X(TCP_CE_RX, "tcp_ce_rx", "TCP segments received with congestion experienced")        \
-    X(TCP_ECE_RX, "tcp_ece_rx", "TCP congestion windows lowered by an echo of that")
+    X(TCP_ECE_RX, "tcp_ece_rx", "TCP congestion windows lowered by an echo of that")      \
+    X(TLS_ACCEPTED, "tls_accepted", "TLS handshakes begun by clients")                    \
+    X(TLS_FULL, "tls_full", "TLS handshakes completed in full")                           \
+    X(TLS_RESUMED, "tls_resumed", "TLS handshakes completed by resumption")               \
+    X(TLS_FAILED, "tls_failed", "TLS handshakes that failed")                             \
+    X(TLS_TIMED_OUT, "tls_timed_out", "TLS handshakes given up")                          \
+    X(TLS_LIMITED, "tls_limited", "connections refused at a bound of handshakes")         \
+    X(TLS_NO_ALPN, "tls_no_alpn", "TLS handshakes refused for want of a common protocol") \
+    X(TLS_ALERTS_RX, "tls_alerts_rx", "fatal TLS alerts received")                        \
+    X(TLS_ALERTS_TX, "tls_alerts_tx", "fatal TLS alerts sent")                            \
+    X(TLS_TRUNCATED, "tls_truncated", "TLS connections that ended without close_notify")  \
+    X(TLS_TICKETS, "tls_tickets", "session tickets made")                                 \
+    X(TLS_TICKETS_STALE, "tls_tickets_stale", "session tickets received and not known")   \
+    X(TLS_RX_RECORDS, "tls_rx_records", "TLS records of content received")                \
+    X(TLS_TX_RECORDS, "tls_tx_records", "TLS records of content sent")                    \
+    X(TLS_RX_BYTES, "tls_rx_bytes", "bytes of content received in TLS")                   \
+    X(TLS_TX_BYTES, "tls_tx_bytes", "bytes of content sent in TLS")                       \
+    X(H2_OPENED, "h2_opened", "HTTP/2 connections begun")                                 \
+    X(H2_CLOSED, "h2_closed", "HTTP/2 connections ended")                                 \
+    X(H2_STREAMS_OPENED, "h2_streams_opened", "HTTP/2 streams opened, either way")        \
+    X(H2_STREAMS_CLOSED, "h2_streams_closed", "HTTP/2 streams ended, whatever way")       \
+    X(H2_REQUESTS, "h2_requests", "HTTP/2 requests told to a service")                    \
+    X(H2_MALFORMED, "h2_malformed", "HTTP/2 messages that were malformed")                \
+    X(H2_RX_FRAMES, "h2_rx_frames", "HTTP/2 frames received")                             \
+    X(H2_TX_FRAMES, "h2_tx_frames", "HTTP/2 frames sent")                                 \
+    X(H2_RX_CONTENT, "h2_rx_content", "bytes of content received in DATA")                \
+    X(H2_TX_CONTENT, "h2_tx_content", "bytes of content sent in DATA")                    \
+    X(H2_RESETS_RX, "h2_resets_rx", "RST_STREAM received")                                \
+    X(H2_RESETS_TX, "h2_resets_tx", "RST_STREAM sent")                                    \
+    X(H2_GOAWAY_RX, "h2_goaway_rx", "GOAWAY received")                                    \
+    X(H2_GOAWAY_TX, "h2_goaway_tx", "GOAWAY sent")                                        \
+    X(H2_ERRORS, "h2_errors", "HTTP/2 connections ended by an error of ours to tell")     \
+    X(H2_CALM, "h2_calm", "of these, with ENHANCE_YOUR_CALM")                             \
+    X(H2_TIMED_OUT, "h2_timed_out", "HTTP/2 connections and streams ended by a timer")    \
+    X(H2_LIMIT_RST, "h2_limit_rst", "connections ended for RST_STREAM beyond its rate")   \
+    X(H2_LIMIT_RESET, "h2_limit_reset",                                                   \
+      "connections ended for making us reset streams beyond the rate")                    \
+    X(H2_LIMIT_PING, "h2_limit_ping", "connections ended for PING beyond its rate")       \
+    X(H2_LIMIT_SETTINGS, "h2_limit_settings",                                             \
+      "connections ended for SETTINGS beyond their rate or size")                         \
+    X(H2_LIMIT_CONTINUATION, "h2_limit_continuation",                                     \
+      "connections ended for CONTINUATION without end")                                   \
+    X(H2_LIMIT_BOMB, "h2_limit_bomb", "connections ended for heads beyond all measure")   \
+    X(H2_LIMIT_MEMORY, "h2_limit_memory", "connections ended for the memory they pinned") \
+    X(H2_LIMIT_STREAMS, "h2_limit_streams", "connections drained at their last stream")   \
+    X(H2_DRAINED, "h2_drained", "connections drained for glitches")                       \
+    X(H2_GLITCH_EMPTY_DATA, "h2_glitch_empty_data", "glitches, see http2/glitch.h")       \
+    X(H2_GLITCH_SMALL_DATA, "h2_glitch_small_data", "glitches")                           \
+    X(H2_GLITCH_PADDING, "h2_glitch_padding", "glitches")                                 \
+    X(H2_GLITCH_PRIORITY, "h2_glitch_priority", "glitches")                               \
+    X(H2_GLITCH_UNKNOWN_FRAME, "h2_glitch_unknown_frame", "glitches")                     \
+    X(H2_GLITCH_WINDOW_UPDATE, "h2_glitch_window_update", "glitches")                     \
+    X(H2_GLITCH_SMALL_WINDOW, "h2_glitch_small_window", "glitches")                       \
+    X(H2_GLITCH_CONTINUATION, "h2_glitch_continuation", "glitches")                       \
+    X(H2_GLITCH_CLOSED_STREAM, "h2_glitch_closed_stream", "glitches")                     \
+    X(H2_GLITCH_STREAM_RESET, "h2_glitch_stream_reset", "glitches")                       \
+    X(H2_GLITCH_STREAM_ERROR, "h2_glitch_stream_error", "glitches")                       \
+    X(H2_GLITCH_REFUSED, "h2_glitch_refused", "glitches")                                 \
+    X(H2_GLITCH_HEADER_LIST, "h2_glitch_header_list", "glitches")                         \
+    X(H2_GLITCH_SETTINGS, "h2_glitch_settings", "glitches")                               \
+    X(H2_GLITCH_PING, "h2_glitch_ping", "glitches")                                       \
+    X(H2_GLITCH_STALLED, "h2_glitch_stalled", "glitches")
 
 enum counter {
 #define X(id, name, text) COUNTER_##id,

@@ -247,6 +247,12 @@ void stream_opened(struct stream *s)
         note(s, STREAM_TELL_OPENED);
 }
 
+void stream_opened_now(struct stream *s, bool end)
+{
+    assert(!(s->bits & (STREAM_TELL_OPENED | STREAM_OPENED | STREAM_OVER)) && "it opens once");
+    set(s, end ? STREAM_OPENED | STREAM_IN_END : STREAM_OPENED);
+}
+
 /* Appends the view, which stands alone. */
 static void append(struct stream *s, struct pkt *view)
 {

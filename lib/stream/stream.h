@@ -66,6 +66,7 @@ const char *stream_code_name(enum stream_code code);
  */
 struct stream_service {
     const char *name;
+    bool http; /* it is in a struct http_service (stream/http.h) and understands heads */
     /* It may be written to, and will be read from. */
     void (*opened)(struct stream *s);
     /* The next view, which is taken, or NULL where only the end is new. end: nothing follows. */
@@ -170,6 +171,9 @@ void stream_fini(struct stream *s);
 void stream_set_marks(struct stream *s, uint32_t high, uint32_t low);
 
 void stream_opened(struct stream *s);
+/* The carrier tells its service of the opening itself, now. end: nothing will arrive, and the
+ * service knows. */
+void stream_opened_now(struct stream *s, bool end);
 /* p, which is taken, and is not empty, follows what has arrived. After stream_over it is freed and
  * counts as consumed. */
 void stream_arrived(struct stream *s, struct pkt *p);

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef MILLRACE_HTTP2_HPACK_H
+#define MILLRACE_HTTP2_HPACK_H
+
+/*
+ * Header compression (RFC 7541), by nghttp2's nghttp2_hd_*, with our memory and our bounds. A
+ * connection has a decoder and an encoder; what a block is decoded into is a worker's scratch.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/mem.h"
+#include "stream/http.h"
+
+/* nghttp2's allocator over a struct mem; one a worker, outlives what was made with it. */
+struct hpack_mem;
+struct hpack_mem *hpack_mem_create(struct mem *mem); /* NULL: no memory */
+void hpack_mem_destroy(struct hpack_mem *m);
+
+/* Fields of one block, in order, with room for so many and for so much text. */
+struct h2_fields {
+    struct http_field *field;
+    char *text;
+    uint32_t max_fields;
+    uint32_t max_text; /* with room left for joining (head.h): twice what the list may have */
+    uint32_t n;        /* kept */
+    uint32_t text_used;
+    uint32_t seen;  /* fields of the block, kept or not; each crumb of cookie is one */
+    uint64_t size;  /* of the list, as RFC 9113 6.5.2 counts: 32 and its bytes for each */
+    bool too_large; /* more than the bounds: what was beyond was decoded and not kept */
+};
+
+/* Room for `fields` fields and a list of `size` bytes. False: no memory. */
+bool h2_fields_init(struct h2_fields *f, struct mem *mem, uint32_t fields, uint32_t size);
+void h2_fields_fini(struct h2_fields *f, struct mem *mem);
+
+struct hpack_decoder {
+    void *inflater;
+};
+
+enum hpack_error {
+    HPACK_E_COMPRESSION = -1, /* RFC 9113 4.3: COMPRESSION_ERROR */
+    HPACK_E_MEMORY = -2,
+    HPACK_E_BOMB = -3, /* beyond all measure (fields or size over 16 times the bounds) */
+    HPACK_E_ROOM = -4, /* of an encoder: the block does not fit; nothing was encoded */
+};
+
+/* table: the size that we announce (SETTINGS_HEADER_TABLE_SIZE). */
+bool hpack_decoder_init(struct hpack_decoder *d, struct hpack_mem *m, uint32_t table);
+void hpack_decoder_fini(struct hpack_decoder *d);
+/*
+ * The next piece of a block. first: f is emptied before. last: the block ends with it. max_fields
+ * and max_size bound what is kept. 0 or an error, after which the decoder is of no use (but
+ * HPACK_E_ROOM does not occur).
+ */
+int hpack_decode(struct hpack_decoder *d, struct h2_fields *f, const uint8_t *block, size_t len,
+                 bool first, bool last, uint32_t max_fields, uint32_t max_size);
+
+struct hpack_encoder {
+    void *deflater;
+};
+
+/* table_max: what we are willing to keep (SETTINGS_HEADER_TABLE_SIZE of the peer may ask for less).
+ */
+bool hpack_encoder_init(struct hpack_encoder *e, struct hpack_mem *m, uint32_t table_max);
+void hpack_encoder_fini(struct hpack_encoder *e);
+/* The peer's SETTINGS_HEADER_TABLE_SIZE. False: no memory. */
+bool hpack_encoder_table(struct hpack_encoder *e, uint32_t size);
+/*
+ * A whole block: h's pseudo-header fields (a response's where h->status is set, else a request's),
+ * content-length, h's fields; or trailers. Size, or an error; nothing changed at HPACK_E_ROOM.
+ * Fields that are sensitive are never indexed; content-length, etag, date-like ones that differ
+ * each time are not put in the table where that is known to be of no use.
+ */
+int hpack_encode_head(struct hpack_encoder *e, const struct http_head *h, uint8_t *out,
+                      size_t room);
+int hpack_encode_trailers(struct hpack_encoder *e, const struct http_field *field, uint32_t n,
+                          uint8_t *out, size_t room);
+/* Bytes of h as RFC 9113 6.5.2 counts a list. */
+uint64_t hpack_list_size(const struct http_head *h);
+
+#endif
