@@ -201,7 +201,7 @@ bool h2_is_over(const struct h2_conn *c);
 /* ---- of a client ---- */
 
 /* Opens a stream and sends a request; end: without content. NULL: too many are open, it is going
- * away, or no memory. The service is told `opened` by the ready list. */
+ * away, or no memory. */
 struct http_stream *h2_request(struct h2_conn *c, const struct http_head *head, bool end,
                                const struct http_service *service, void *user, tick_t now);
 

@@ -5,7 +5,8 @@
 /*
  * What a peer may do, and no decent one does often. Each event is counted by name and adds its
  * weight to its connection's points; at 75 % of settings.glitches the connection is drained by
- * GOAWAY, at 100 % it ends with ENHANCE_YOUR_CALM. Points are forgiven slowly.
+ * GOAWAY, at 100 % it ends with ENHANCE_YOUR_CALM. Points are forgiven slowly. What has a limit of
+ * its own (PING, SETTINGS, RST_STREAM received) is none.
  *
  * X(enumerator, name, weight, text)
  */
@@ -21,18 +22,15 @@
     X(EMPTY_DATA, "empty_data", 2, "DATA without content and without the end")               \
     X(SMALL_DATA, "small_data", 1, "DATA of under 16 bytes that is not the last, in a row")  \
     X(PADDING, "padding", 1, "frames with more padding than content")                        \
-    X(PRIORITY, "priority", 1, "PRIORITY and PRIORITY_UPDATE frames")                        \
-    X(UNKNOWN_FRAME, "unknown_frame", 1, "frames of unknown types")                          \
+    X(PRIORITY, "priority", 1, "PRIORITY and PRIORITY_UPDATE frames, many a stream")         \
+    X(UNKNOWN_FRAME, "unknown_frame", 1, "frames of unknown types, many a stream")           \
     X(WINDOW_UPDATE, "window_update", 1, "WINDOW_UPDATE for windows nothing was taken from") \
-    X(SMALL_WINDOW, "small_window", 2, "WINDOW_UPDATE of under 64 bytes")                    \
+    X(SMALL_WINDOW, "small_window", 2, "WINDOW_UPDATE of under 64 bytes that all waits for") \
     X(CONTINUATION, "continuation", 2, "CONTINUATION frames, empty ones thrice")             \
     X(CLOSED_STREAM, "closed_stream", 1, "frames for streams that are closed")               \
-    X(STREAM_RESET, "stream_reset", 2, "RST_STREAM received")                                \
-    X(STREAM_ERROR, "stream_error", 10, "streams reset by us for what the peer did")         \
+    X(STREAM_ERROR, "stream_error", 2, "streams reset by us for what the peer did")          \
     X(REFUSED, "refused", 4, "streams beyond the number allowed")                            \
     X(HEADER_LIST, "header_list", 20, "heads larger than allowed")                           \
-    X(SETTINGS, "settings", 5, "SETTINGS after the first")                                   \
-    X(PING, "ping", 1, "PING")                                                               \
     X(STALLED, "stalled", 100, "streams reset because the peer's windows stood still")
 
 enum h2_glitch {

@@ -138,12 +138,9 @@
     X(H2_GLITCH_SMALL_WINDOW, "h2_glitch_small_window", "glitches")                       \
     X(H2_GLITCH_CONTINUATION, "h2_glitch_continuation", "glitches")                       \
     X(H2_GLITCH_CLOSED_STREAM, "h2_glitch_closed_stream", "glitches")                     \
-    X(H2_GLITCH_STREAM_RESET, "h2_glitch_stream_reset", "glitches")                       \
     X(H2_GLITCH_STREAM_ERROR, "h2_glitch_stream_error", "glitches")                       \
     X(H2_GLITCH_REFUSED, "h2_glitch_refused", "glitches")                                 \
     X(H2_GLITCH_HEADER_LIST, "h2_glitch_header_list", "glitches")                         \
-    X(H2_GLITCH_SETTINGS, "h2_glitch_settings", "glitches")                               \
-    X(H2_GLITCH_PING, "h2_glitch_ping", "glitches")                                       \
     X(H2_GLITCH_STALLED, "h2_glitch_stalled", "glitches")
 
 enum counter {

@@ -67,6 +67,11 @@ bool http_trailers(struct http_stream *s, const struct http_field *field, uint32
     return true;
 }
 
+const struct http_field *http_received_trailers(struct http_stream *s, uint32_t *n)
+{
+    return s->http->received_trailers(s, n);
+}
+
 void http_become(struct http_stream *s, const struct stream_service *service)
 {
     s->stream.service = service;
@@ -82,6 +87,8 @@ void http_tell_head(struct http_stream *s, const struct http_head *h, bool end, 
         s->began = now;
         s->method = (uint8_t)h->method;
         stream_opened_now(&s->stream, end);
+    } else if (end) {
+        stream_in_ended_now(&s->stream);
     }
     service->head(s, h, end);
 }

@@ -9,8 +9,8 @@
  * all streams.
  *
  * At a server: `head` is told in place of `opened`, the service answers with http_respond (any
- * number of 1xx, then one final), writes content, ends. At a client: `opened` is told at once,
- * `head` for each response that comes, informational ones too.
+ * number of 1xx, then one final), writes content, ends. At a client `opened` is not told either,
+ * who asked knows; `head` is told for each response that comes, informational ones too.
  *
  * Heads are told at once, while the carrier is consistent and at rest, and not by the ready list;
  * so the texts of a head are valid during the call only, and who needs one later copies it.
@@ -157,9 +157,10 @@ struct http_stream;
 
 /* The carrier's side, besides that of the stream. */
 struct http_carrier {
-    /* See http_respond and http_trailers. */
+    /* See http_respond, http_trailers and http_received_trailers. */
     bool (*respond)(struct http_stream *s, const struct http_head *h, bool end);
     bool (*trailers)(struct http_stream *s, const struct http_field *field, uint32_t n);
+    const struct http_field *(*received_trailers)(struct http_stream *s, uint32_t *n);
 };
 
 struct http_stream {
@@ -181,8 +182,6 @@ struct http_service {
     /* A head has come; end: no content follows, data() will not say so again. The service may do
      * anything to its stream here, stream_abort included. */
     void (*head)(struct http_stream *s, const struct http_head *h, bool end);
-    /* Trailers have come, behind all content; data(NULL, true) follows. May be NULL. */
-    void (*trailers)(struct http_stream *s, const struct http_field *field, uint32_t n);
 };
 
 static inline struct http_stream *http_of(struct stream *s)
@@ -206,6 +205,10 @@ static inline const struct http_service *http_service_of(const struct stream_ser
 bool http_respond(struct http_stream *s, const struct http_head *h, bool end);
 /* Sends trailers behind all that was written, and the end. As above. */
 bool http_trailers(struct http_stream *s, const struct http_field *field, uint32_t n);
+
+/* Trailers that came behind the content: from the data() that says the end until the stream is
+ * over. NULL: none. */
+const struct http_field *http_received_trailers(struct http_stream *s, uint32_t *n);
 
 /*
  * From here on the stream is another service's, which is told `opened` at once, and all that is to

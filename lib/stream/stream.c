@@ -253,6 +253,12 @@ void stream_opened_now(struct stream *s, bool end)
     set(s, end ? STREAM_OPENED | STREAM_IN_END : STREAM_OPENED);
 }
 
+void stream_in_ended_now(struct stream *s)
+{
+    assert(!s->in && !(s->bits & (STREAM_TELL_END | STREAM_IN_END)) && "before any content");
+    set(s, STREAM_IN_END);
+}
+
 /* Appends the view, which stands alone. */
 static void append(struct stream *s, struct pkt *view)
 {

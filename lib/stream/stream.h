@@ -174,6 +174,8 @@ void stream_opened(struct stream *s);
 /* The carrier tells its service of the opening itself, now. end: nothing will arrive, and the
  * service knows. */
 void stream_opened_now(struct stream *s, bool end);
+/* Nothing will arrive, nothing has, and the carrier tells its service so itself. */
+void stream_in_ended_now(struct stream *s);
 /* p, which is taken, and is not empty, follows what has arrived. After stream_over it is freed and
  * counts as consumed. */
 void stream_arrived(struct stream *s, struct pkt *p);
