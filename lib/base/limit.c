@@ -36,11 +36,21 @@ void limit_change(struct limit *l, uint32_t rate, uint32_t burst, tick_t now)
         l->credit = limit_full(l);
 }
 
-bool limit_take(struct limit *l, tick_t now)
+bool limit_take_n(struct limit *l, uint32_t n, tick_t now)
 {
     limit_earn(l, now);
-    if (l->credit < TICK_SEC)
+    if (l->credit < n * TICK_SEC)
         return false;
-    l->credit -= TICK_SEC;
+    l->credit -= n * TICK_SEC;
     return true;
+}
+
+bool limit_take(struct limit *l, tick_t now)
+{
+    return limit_take_n(l, 1, now);
+}
+
+uint32_t limit_left(const struct limit *l)
+{
+    return (uint32_t)(l->credit / TICK_SEC);
 }

@@ -28,5 +28,9 @@ void limit_change(struct limit *l, uint32_t rate, uint32_t burst, tick_t now);
 
 /* Takes a token. False: there is none. A now before an earlier one counts as that one. */
 bool limit_take(struct limit *l, tick_t now);
+/* Takes n tokens, or, where there are fewer, none of them: false. */
+bool limit_take_n(struct limit *l, uint32_t n, tick_t now);
+/* Whole tokens that were there at the last look. */
+uint32_t limit_left(const struct limit *l);
 
 #endif

@@ -89,6 +89,22 @@ START_TEST(a_change_keeps_what_was_earned)
 }
 END_TEST
 
+START_TEST(takes_several_or_none)
+{
+    limit_init(&l, 1, 10, 0);
+    ck_assert(limit_take_n(&l, 7, 0));
+    ck_assert_uint_eq(limit_left(&l), 3);
+    ck_assert(!limit_take_n(&l, 4, 0));
+    ck_assert(!limit_take_n(&l, UINT32_MAX, 0));
+    ck_assert_uint_eq(limit_left(&l), 3);
+    ck_assert(limit_take_n(&l, 0, 0));
+    ck_assert(!limit_take_n(&l, 4, TICK_SEC - 1));
+    ck_assert_uint_eq(limit_left(&l), 3);
+    ck_assert(limit_take_n(&l, 4, TICK_SEC));
+    ck_assert_uint_eq(limit_left(&l), 0);
+}
+END_TEST
+
 UNIT_MAIN("limit", NULL, NULL, lets_a_burst_pass_and_then_the_rate, never_saves_more_than_a_burst,
           a_clock_that_stands_or_steps_back_earns_nothing, loses_nothing_to_rounding, extremes_hold,
-          a_change_keeps_what_was_earned)
+          a_change_keeps_what_was_earned, takes_several_or_none)
