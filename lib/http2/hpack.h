@@ -44,11 +44,19 @@ enum hpack_error {
     HPACK_E_COMPRESSION = -1, /* RFC 9113 4.3: COMPRESSION_ERROR */
     HPACK_E_MEMORY = -2,
     HPACK_E_BOMB = -3, /* beyond all measure (fields or size over 16 times the bounds) */
-    HPACK_E_ROOM = -4, /* of an encoder: the block does not fit; nothing was encoded */
+    HPACK_E_ROOM = -4, /* of an encoder: the block may not fit; nothing was encoded */
 };
 
-/* table: the size that we announce (SETTINGS_HEADER_TABLE_SIZE). */
+/* Room of hpack_list_size and so much more is enough for a block. */
+#define HPACK_SLACK 16u
+
+/* table: the size that we announce (SETTINGS_HEADER_TABLE_SIZE). One that is smaller than the first
+ * value of RFC 9113 6.5.2 holds only from hpack_decoder_acked on. False: no memory, and to be
+ * finished all the same. */
 bool hpack_decoder_init(struct hpack_decoder *d, struct hpack_mem *m, uint32_t table);
+/* The other side has acknowledged that size: where it is smaller than before, its next block begins
+ * by saying so (RFC 7541 4.2), or is in error. Not within a block. False: no memory. */
+bool hpack_decoder_acked(struct hpack_decoder *d, uint32_t table);
 void hpack_decoder_fini(struct hpack_decoder *d);
 /*
  * The next piece of a block. first: f is emptied before. last: the block ends with it. max_fields
