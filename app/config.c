@@ -203,12 +203,14 @@ static void check_keys(struct load *l, const struct config_section *s,
                        const struct raw_section *raw, int index, uint32_t driver)
 {
     const char *name = driver ? config_driver_names[__builtin_ctz(driver)] : "";
+    const char *article = strchr("aeiou", s->noun[0]) ? "an" : "a";
     const struct config_place *entry = CONFIG_PLACE(s->name, index, NULL, -1);
     for (unsigned i = 0; i < s->n_keys; i++) {
         const struct config_key *k = &s->key[i];
         bool is = given(k, &raw->value[i]);
         if (!is && k->needed == UINT32_MAX)
-            config_fault(&l->faults, entry, "a %s needs a '%s'", s->noun, k->name);
+            config_fault(&l->faults, entry, "%s %s needs %s '%s'", article, s->noun,
+                         strchr("aeiou", k->name[0]) ? "an" : "a", k->name);
         else if (!is && k->needed & driver)
             config_fault(&l->faults, entry, "driver '%s' needs '%s'", name, k->name);
         else if (is && driver && k->drivers && !(k->drivers & driver))
@@ -359,5 +361,8 @@ void config_free(struct config *c)
     free(c->tree);
     free(c->device);
     free(c->listener);
+    free(c->certificate);
+    free(c->origin);
+    free(c->response);
     free(c);
 }

@@ -12,6 +12,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "service/origin.h"
 #include "service/service.h"
 #include "stack/iface.h"
 #include "stack/stack.h"
@@ -23,6 +24,9 @@
 #define CONFIG_CAPTURE_MIN (64u * 1024) /* bytes of a capture file's limit */
 #define CONFIG_SNAPLEN_MIN 64u          /* bytes kept of a packet */
 #define CONFIG_SNAPLEN_MAX 262144u
+#define CONFIG_NAME_MAX    32 /* of what entries of lists are called, with the NUL */
+
+#define CONFIG_LISTENER_CERTIFICATES 8
 
 /* X(enumerator, name in the file, what it is) */
 #define CONFIG_DRIVERS(X)                                                       \
@@ -42,11 +46,13 @@ enum config_driver {
 #undef X
 };
 
-/* X(enumerator, name in the file) */
-#define CONFIG_PROTOCOLS(X) X(TCP, "tcp")
+/* X(enumerator, name in the file), by the value of enum stack_carrier */
+#define CONFIG_PROTOCOLS(X) \
+    X(TCP, "tcp")           \
+    X(HTTP2, "http2")
 
 enum config_protocol {
-#define X(id, name) CONFIG_PROTOCOL_##id,
+#define X(id, name) CONFIG_PROTOCOL_##id = STACK_CARRIER_##id,
     CONFIG_PROTOCOLS(X)
 #undef X
 };
@@ -101,6 +107,37 @@ struct config_listener {
     enum service service;
     uint32_t backlog;
     bool syn_cookies;
+    /* With a protocol of HTTP. */
+    char origin[CONFIG_NAME_MAX];                                    /* "": none */
+    char certificate[CONFIG_LISTENER_CERTIFICATES][CONFIG_NAME_MAX]; /* names */
+    unsigned n_certificates;                                         /* 0: cleartext */
+    char *client_ca;                                                 /* PEM file; NULL: none */
+    enum tls_client_auth client_auth;
+    uint32_t handshakes;
+    uint32_t prefix_handshakes;
+    tick_t handshake_timeout;
+};
+
+struct config_certificate {
+    char name[CONFIG_NAME_MAX];
+    char *certificate; /* PEM file: the certificate and its chain */
+    char *key;         /* PEM file */
+};
+
+struct config_origin {
+    char name[CONFIG_NAME_MAX];
+    char *directory; /* NULL: no files */
+    struct origin_options options;
+};
+
+/* A fixed answer of an origin. */
+struct config_response {
+    char origin[CONFIG_NAME_MAX];
+    char *path;
+    uint16_t status;
+    char *type; /* NULL: by the ending of path */
+    char *body; /* what is served: this, */
+    char *file; /* or what this holds; both NULL: nothing */
 };
 
 struct config_tree;
@@ -111,6 +148,12 @@ struct config {
     unsigned n_devices;
     struct config_listener *listener;
     unsigned n_listeners;
+    struct config_certificate *certificate;
+    unsigned n_certificates;
+    struct config_origin *origin;
+    unsigned n_origins;
+    struct config_response *response;
+    unsigned n_responses;
 
     struct {
         unsigned n; /* workers; at least 1 */
@@ -152,8 +195,23 @@ struct config {
         uint32_t watchdog_ms; /* a worker that stands still this long is reported; 0: off */
     } health;
 
+    struct {
+        enum tls_version min_version;
+        char *ciphers; /* of TLS 1.2; NULL: the default, as in all three */
+        char *suites;  /* of TLS 1.3 */
+        char *groups;
+        uint32_t tickets;
+        tick_t ticket_lifetime;
+    } tls;
+
+    struct {
+        char *file;      /* NULL: standard output */
+        uint32_t sample; /* one request of so many is logged; 0: none */
+    } access_log;
+
     struct stack_icmp icmp;
     struct tcp_settings tcp;
+    struct h2_settings http2;
     struct stack_limits limits; /* tcp_memory 0: plan_tcp_memory says */
 };
 
@@ -161,10 +219,14 @@ struct config {
  * Reads and validates. NULL where it is not valid: each fault is one line on errors, `file:line:
  * key: what is wrong (did you mean …?)`, in the order of the file. Nothing outside the file is
  * looked at: whether cores and devices exist is config_probe's question. No limit but tcp_memory is
- * left at 0, and nothing in tcp: the defaults are filled in.
+ * left at 0, and nothing in tcp and http2: the defaults are filled in.
  */
 struct config *config_load(const char *file, FILE *errors);
 void config_free(struct config *c);
+
+/* What a listener or a response names; NULL: there is none of that name. */
+const struct config_certificate *config_certificate_find(const struct config *c, const char *name);
+const struct config_origin *config_origin_find(const struct config *c, const char *name);
 
 /*
  * Does this machine have what the configuration names? Faults as above; returns their number.

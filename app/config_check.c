@@ -240,4 +240,5 @@ void config_check(const struct config *c, struct config_faults *f)
     check_watchdog(c, f);
     check_tcp(c, f);
     check_tcp_memory(c, f);
+    config_check_http(c, f);
 }

@@ -43,6 +43,10 @@ static const char *const congestions[] = {
 };
 static const char *const ecns[] = {
     [TCP_ECN_ACCEPT] = "accept", [TCP_ECN_REQUEST] = "request", [TCP_ECN_OFF] = "off"};
+static const char *const versions[] = {[TLS_VERSION_1_2] = "1.2", [TLS_VERSION_1_3] = "1.3"};
+static const char *const client_auths[] = {[TLS_CLIENT_AUTH_OFF] = "off",
+                                           [TLS_CLIENT_AUTH_OPTIONAL] = "optional",
+                                           [TLS_CLIENT_AUTH_REQUIRED] = "required"};
 static const char *const roles[] = {"client", "server"}; /* by the value of memif_server */
 static const char *const idles[] = {
     [CONFIG_IDLE_SLEEP] = "sleep", [CONFIG_IDLE_PAUSE] = "pause", [CONFIG_IDLE_POLL] = "poll"};
@@ -57,10 +61,15 @@ static const char *const levels[] = {[CONFIG_LOG_ERROR] = "error",
 #define MEMBER(type, m) .offset = offsetof(type, m), .size = sizeof(((type *)0)->m)
 #define DEVICE(m)       MEMBER(struct config_device, m)
 #define LISTENER(m)     MEMBER(struct config_listener, m)
+#define CERTIFICATE(m)  MEMBER(struct config_certificate, m)
+#define ORIGIN(m)       MEMBER(struct config_origin, m)
+#define RESPONSE(m)     MEMBER(struct config_response, m)
 #define CONFIG(m)       MEMBER(struct config, m)
 #define NAMES(n)        .names = (n), .max = COUNT(n)
 #define RANGE(a, b)     .min = (a), .max = (b)
 #define ON(driver)      (1u << CONFIG_DRIVER_##driver)
+
+#define TIME(u) .unit = TICK_##u
 
 #define MIB (1024u * 1024)
 /* struct sockaddr_un holds 108 bytes with the NUL. */
@@ -125,23 +134,203 @@ static const struct config_key device_keys[] = {
 };
 
 static const struct config_key listeners_keys[] = {
-    {"name", CONFIG_NAME, LISTENER(name), .max = STACK_LISTENER_NAME_MAX - 1, .sample = "echo",
+    {"name", CONFIG_NAME, LISTENER(name), .max = STACK_LISTENER_NAME_MAX - 1, .sample = "web",
      .needed = ~0u, .live = true,
      .text = "what you call it here and in all output: a-z 0-9 _ . -"},
-    {"protocol", CONFIG_ENUM, LISTENER(protocol), NAMES(protocols), .preset = "tcp", .live = true,
-     .text = "what carries it"},
+    {"protocol", CONFIG_ENUM, LISTENER(protocol), NAMES(protocols), .preset = "tcp",
+     .sample = "http2", .live = true,
+     .text = "what carries the service: tcp (if not given), or http2, over TLS or without"},
     {"address", CONFIG_ADDRESS, LISTENER(addr), .preset = "any", .live = true,
      .text = "one of a device's; any (or ::): all of ours; 0.0.0.0: all IPv4 ones"},
-    {"port", CONFIG_UINT, LISTENER(port), RANGE(1, UINT16_MAX), .sample = "7",
+    {"port", CONFIG_UINT, LISTENER(port), RANGE(1, UINT16_MAX), .sample = "443",
      .needed = ~0u, .live = true,
      .text = "of listeners on one port, the one with the most specific address answers"},
-    {"service", CONFIG_ENUM, LISTENER(service), NAMES(services), .sample = "echo",
+    {"service", CONFIG_ENUM, LISTENER(service), NAMES(services), .sample = "origin",
      .needed = ~0u, .live = true,
      .text = "who answers"},
     {"backlog", CONFIG_UINT, LISTENER(backlog), RANGE(1, 1u << 20), .preset = "1024", .live = true,
      .text = "half-open connections that a worker keeps; SYN cookies are for those beyond"},
     {"syn-cookies", CONFIG_BOOL, LISTENER(syn_cookies), .preset = "true", .live = true,
      .text = "false: what the backlog does not hold is dropped"},
+    {"origin", CONFIG_NAME, LISTENER(origin), .max = CONFIG_NAME_MAX - 1, .sample = "site",
+     .live = true,
+     .text = "of service origin: what it serves, one of `origins`"},
+    {"certificates", CONFIG_CERTIFICATES, LISTENER(certificate),
+     .max = CONFIG_LISTENER_CERTIFICATES, .sample = "example", .live = true,
+     .text = "of http2: from `certificates`, the first for clients that name no host; none: "
+             "cleartext"},
+    {"client-auth", CONFIG_ENUM, LISTENER(client_auth), NAMES(client_auths), .preset = "off",
+     .sample = "optional", .live = true,
+     .text = "of TLS: off (if not given), optional or required: certificates of clients"},
+    {"client-ca", CONFIG_PATH, LISTENER(client_ca), .max = FILE_PATH_MAX,
+     .sample = "/etc/millrace/clients.pem", .live = true,
+     .text = "PEM file of those who may have signed them"},
+    {"handshakes", CONFIG_UINT, LISTENER(handshakes), RANGE(1, 1u << 20), .preset = "1024",
+     .live = true,
+     .text = "of TLS: under way in a worker at once; connections beyond are refused"},
+    {"prefix-handshakes", CONFIG_UINT, LISTENER(prefix_handshakes), RANGE(1, 1u << 20),
+     .preset = "128", .live = true,
+     .text = "of these, from one /24 of IPv4 or /56 of IPv6"},
+    {"handshake-timeout-s", CONFIG_TIME, LISTENER(handshake_timeout), RANGE(1, 3600), TIME(SEC),
+     .preset = "10", .live = true,
+     .text = "seconds until one is given up"},
+};
+
+static const struct config_key certificates_keys[] = {
+    {"name", CONFIG_NAME, CERTIFICATE(name), .max = CONFIG_NAME_MAX - 1, .sample = "example",
+     .needed = ~0u, .live = true,
+     .text = "what listeners call it: a-z 0-9 _ . -"},
+    {"certificate", CONFIG_PATH, CERTIFICATE(certificate), .max = FILE_PATH_MAX,
+     .sample = "/etc/millrace/example.pem", .needed = ~0u, .live = true,
+     .text = "PEM file: the certificate, and behind it its chain"},
+    {"key", CONFIG_PATH, CERTIFICATE(key), .max = FILE_PATH_MAX,
+     .sample = "/etc/millrace/example.key", .needed = ~0u, .live = true,
+     .text = "PEM file of its key, RSA or ECDSA"},
+};
+
+static const struct config_key tls_keys[] = {
+    {"min-version", CONFIG_ENUM, CONFIG(tls.min_version), NAMES(versions), .preset = "1.2",
+     .live = true,
+     .text = "of the protocol: 1.2 or 1.3"},
+    {"ciphers", CONFIG_TEXT, CONFIG(tls.ciphers), .sample = "ECDHE+AESGCM:ECDHE+CHACHA20",
+     .live = true,
+     .text = "of TLS 1.2, as openssl ciphers takes them; otherwise ECDHE with AEAD"},
+    {"suites", CONFIG_TEXT, CONFIG(tls.suites),
+     .sample = "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384", .live = true,
+     .text = "of TLS 1.3; otherwise OpenSSL's"},
+    {"groups", CONFIG_TEXT, CONFIG(tls.groups), .sample = "X25519:P-256", .live = true,
+     .text = "for key exchange; otherwise OpenSSL's"},
+    {"tickets", CONFIG_UINT, CONFIG(tls.tickets), RANGE(0, 8), .preset = "2", .live = true,
+     .text = "session tickets that a client is sent; 0: no resumption"},
+    {"ticket-lifetime-s", CONFIG_TIME, CONFIG(tls.ticket_lifetime), RANGE(60, 604800), TIME(SEC),
+     .preset = "3600",
+     .text = "seconds that a ticket is good for; its keys rotate in that time"},
+};
+
+static const struct config_key origins_keys[] = {
+    {"name", CONFIG_NAME, ORIGIN(name), .max = CONFIG_NAME_MAX - 1, .sample = "site",
+     .needed = ~0u, .live = true,
+     .text = "what listeners and responses call it: a-z 0-9 _ . -"},
+    {"directory", CONFIG_PATH, ORIGIN(directory), .max = FILE_PATH_MAX,
+     .sample = "/srv/www", .live = true,
+     .text = "whose files are served, read at start and at each reload; hidden ones are not"},
+    {"bytes", CONFIG_BOOL, ORIGIN(options.bytes), .preset = "false", .live = true,
+     .text = "answer /bytes/N with N bytes of a pattern, for measurements"},
+    {"echo", CONFIG_BOOL, ORIGIN(options.echo), .preset = "false", .live = true,
+     .text = "answer POST and PUT to /echo with what was sent"},
+    {"max-entries", CONFIG_UINT, ORIGIN(options.max_entries), RANGE(1, 1u << 20),
+     .preset = "65536", .live = true,
+     .text = "paths that it may have"},
+    {"max-bytes", CONFIG_SIZE, ORIGIN(options.max_bytes), RANGE(1, 1ull << 40),
+     .preset = "1 GiB", .live = true,
+     .text = "of all its content, which is kept in memory"},
+    {"max-upload", CONFIG_SIZE, ORIGIN(options.max_upload), RANGE(0, 1ull << 50), .preset = "0",
+     .live = true,
+     .text = "of one request to /echo; 0: no bound"},
+};
+
+static const struct config_key responses_keys[] = {
+    {"origin", CONFIG_NAME, RESPONSE(origin), .max = CONFIG_NAME_MAX - 1, .sample = "site",
+     .needed = ~0u, .live = true,
+     .text = "whose answer it is"},
+    {"path", CONFIG_PATH, RESPONSE(path), .max = FILE_PATH_MAX, .sample = "/health",
+     .needed = ~0u, .live = true,
+     .text = "of the request, percent-encoding undone"},
+    {"status", CONFIG_UINT, RESPONSE(status), RANGE(200, 599), .preset = "200", .live = true,
+     .text = "code of the answer"},
+    {"type", CONFIG_TEXT, RESPONSE(type), .sample = "text/plain", .live = true,
+     .text = "content-type; otherwise by the ending of path"},
+    {"body", CONFIG_TEXT, RESPONSE(body), .sample = "fine", .live = true,
+     .text = "what it says; or, in its place,"},
+    {"file", CONFIG_PATH, RESPONSE(file), .max = FILE_PATH_MAX, .sample = "/srv/health.txt",
+     .live = true,
+     .text = "a file that has it, read at start and at each reload"},
+};
+
+static const struct config_key access_log_keys[] = {
+    {"sample", CONFIG_UINT, CONFIG(access_log.sample), RANGE(0, 1000000), .preset = "0",
+     .live = true,
+     .text = "1: every request is logged; 100: each hundredth of a worker; 0: none"},
+    {"file", CONFIG_PATH, CONFIG(access_log.file), .max = FILE_PATH_MAX,
+     .sample = "/var/log/millrace-access.log", .live = true,
+     .text = "appended to, in place of standard output; opened anew at SIGUSR1 and at a reload"},
+};
+
+#define H2(m)        CONFIG(http2.m)
+#define STREAMS_MAX  1000000
+#define RATE         RANGE(1, 1000000), .live = true
+#define SECONDS      RANGE(1, 86400), TIME(SEC), .live = true
+#define H2_WINDOW_MAX ((1u << 31) - 1) /* RFC 9113 6.9.1 */
+
+static const struct config_key http2_keys[] = {
+    {"max-streams", CONFIG_UINT, H2(max_streams), RANGE(1, STREAMS_MAX), .preset = "128",
+     .live = true,
+     .text = "that a client may have open at once"},
+    {"stream-window", CONFIG_SIZE, H2(stream_window), RANGE(1024, H2_WINDOW_MAX),
+     .preset = "256 KiB", .live = true,
+     .text = "what a stream may receive ahead of its service"},
+    {"connection-window", CONFIG_SIZE, H2(connection_window), RANGE(65535, H2_WINDOW_MAX),
+     .preset = "1 MiB", .live = true,
+     .text = "and all streams of a connection together"},
+    {"max-frame", CONFIG_SIZE, H2(max_frame), RANGE(16384, 16777215), .preset = "16 KiB",
+     .live = true,
+     .text = "largest payload of a frame that is received"},
+    {"header-table", CONFIG_SIZE, H2(header_table), RANGE(1, 65536), .preset = "4 KiB",
+     .live = true,
+     .text = "memory of header compression, each way"},
+    {"header-list", CONFIG_SIZE, H2(header_list), RANGE(1024, MIB), .preset = "64 KiB",
+     .live = true,
+     .text = "of a request's head, uncompressed; a larger one is answered 431"},
+    {"header-fields", CONFIG_UINT, H2(header_fields), RANGE(10, 10000), .preset = "100",
+     .live = true,
+     .text = "fields of a head, each crumb of a cookie one"},
+    {"connect-protocol", CONFIG_BOOL, H2(connect_protocol), .preset = "false", .live = true,
+     .text = "announce extended CONNECT (RFC 8441)"},
+    {"glitches", CONFIG_UINT, H2(glitches), RATE, .preset = "1000",
+     .text = "points for odd behaviour: at 75 % a connection is drained, at 100 % ended"},
+    {"glitches-recover", CONFIG_UINT, H2(glitches_recover), RATE, .preset = "1",
+     .text = "of them forgiven a second"},
+    {"rst-burst", CONFIG_UINT, H2(rst_burst), RATE, .preset = "1000",
+     .text = "RST_STREAM received in a row until the connection is ended"},
+    {"rst-rate", CONFIG_UINT, H2(rst_rate), RATE, .preset = "33",
+     .text = "and a second from then on"},
+    {"reset-burst", CONFIG_UINT, H2(reset_burst), RATE, .preset = "200",
+     .text = "streams that a client makes us reset, in a row, until it is ended"},
+    {"reset-rate", CONFIG_UINT, H2(reset_rate), RATE, .preset = "7",
+     .text = "and a second"},
+    {"ping-burst", CONFIG_UINT, H2(ping_burst), RATE, .preset = "200",
+     .text = "PING in a row"},
+    {"ping-rate", CONFIG_UINT, H2(ping_rate), RATE, .preset = "100",
+     .text = "and a second"},
+    {"settings-burst", CONFIG_UINT, H2(settings_burst), RATE, .preset = "20",
+     .text = "SETTINGS in a row"},
+    {"settings-rate", CONFIG_UINT, H2(settings_rate), RATE, .preset = "2",
+     .text = "and a second"},
+    {"settings-entries", CONFIG_UINT, H2(settings_entries), RATE, .preset = "32",
+     .text = "in one of them"},
+    {"continuations", CONFIG_UINT, H2(continuations), RATE, .preset = "8",
+     .text = "CONTINUATION frames of one head"},
+    {"total-streams", CONFIG_UINT, H2(total_streams), RANGE(1, 1u << 30),
+     .preset = "1073741824", .live = true,
+     .text = "of a connection's life, before it is drained"},
+    {"memory", CONFIG_SIZE, H2(memory), RANGE(64 * 1024, 1u << 30), .preset = "4 MiB",
+     .live = true,
+     .text = "that one connection may pin"},
+    {"progress-bytes", CONFIG_SIZE, H2(progress_bytes), RANGE(1, MIB), .preset = "1 KiB",
+     .live = true,
+     .text = "of a response that have to leave in"},
+    {"progress-timeout-s", CONFIG_TIME, H2(progress_timeout), SECONDS, .preset = "30",
+     .text = "seconds, where the client's windows hold it up; otherwise its stream is reset"},
+    {"preface-timeout-s", CONFIG_TIME, H2(preface_timeout), SECONDS, .preset = "10",
+     .text = "seconds that the first bytes of a connection may take"},
+    {"headers-timeout-s", CONFIG_TIME, H2(headers_timeout), SECONDS, .preset = "10",
+     .text = "seconds that a head may take"},
+    {"idle-timeout-s", CONFIG_TIME, H2(idle_timeout), SECONDS, .preset = "300",
+     .text = "seconds without streams until a connection is ended"},
+    {"settings-timeout-s", CONFIG_TIME, H2(settings_timeout), SECONDS, .preset = "10",
+     .text = "seconds until our SETTINGS have to be acknowledged"},
+    {"drain-timeout-s", CONFIG_TIME, H2(drain_timeout), SECONDS, .preset = "30",
+     .text = "seconds that the last streams have when a connection is drained, and at SIGTERM"},
 };
 
 static const struct config_key workers_keys[] = {
@@ -228,8 +417,6 @@ static const struct config_key icmp_keys[] = {
 /* Bytes of a window: what window scaling can say (RFC 7323 2.3). */
 #define WINDOW_MIN 4096
 #define WINDOW_MAX (65535u << 14)
-
-#define TIME(u) .unit = TICK_##u
 
 static const struct config_key tcp_keys[] = {
     {"congestion", CONFIG_ENUM, CONFIG(tcp.congestion), NAMES(congestions), .preset = "cubic",
@@ -329,6 +516,8 @@ static const struct config_key limits_keys[] = {
      .text = "connections"},
     {"time-wait", CONFIG_UINT, CONFIG(limits.time_wait), RANGE(16, 1u << 24), .preset = "65536",
      .text = "of them in TIME-WAIT, where the oldest makes room"},
+    {"streams", CONFIG_UINT, CONFIG(limits.streams), RANGE(64, 1u << 27), .preset = "1048576",
+     .text = "of HTTP/2, open at once"},
     {"tcp-memory", CONFIG_SIZE, CONFIG(limits.tcp_memory), RANGE(0, 1ull << 40), .preset = "0",
      .text = "buffers that TCP holds data in; 0: what the pool has besides its other uses"},
     {"tx-queue", CONFIG_UINT, CONFIG(limits.tx_queue), RANGE(64, 1u << 20), .preset = "4096",
@@ -361,6 +550,21 @@ const struct config_section config_sections[CONFIG_SECTIONS] = {
     {SECTION("listeners", listeners_keys),
      LIST("listener", listener, n_listeners, STACK_LISTENERS_MAX), .live = true,
      .text = "Ports that services answer on. [reload]"},
+    {SECTION("certificates", certificates_keys),
+     LIST("certificate", certificate, n_certificates, 64), .live = true,
+     .text = "What listeners prove who they are with; millrace cert makes one. [reload]"},
+    {SECTION("tls", tls_keys),
+     .text = "How TLS connections are made; a change is for new ones."},
+    {SECTION("origins", origins_keys),
+     LIST("origin", origin, n_origins, 32), .live = true,
+     .text = "What HTTP listeners serve. [reload]"},
+    {SECTION("responses", responses_keys),
+     LIST("response", response, n_responses, 256), .live = true,
+     .text = "Fixed answers of origins, beside their files. [reload]"},
+    {SECTION("access-log", access_log_keys),
+     .text = "One JSON object a line for each HTTP request."},
+    {SECTION("http2", http2_keys),
+     .text = "HTTP/2 connections, and what one may do to us; a change is for new ones."},
     {SECTION("tcp", tcp_keys),
      .text = "How TCP connections behave; a change is for new ones, and for others where it can be."},
     {SECTION("limits", limits_keys),
@@ -368,7 +572,7 @@ const struct config_section config_sections[CONFIG_SECTIONS] = {
 };
 /* clang-format on */
 
-_Static_assert(COUNT(device_keys) <= CONFIG_KEYS_MAX && COUNT(tcp_keys) <= CONFIG_KEYS_MAX,
+_Static_assert(COUNT(device_keys) <= CONFIG_KEYS_MAX && COUNT(http2_keys) <= CONFIG_KEYS_MAX,
                "the largest sections fit");
 _Static_assert(COUNT(config_driver_names) <= 32, "a driver is a bit in 32");
 
@@ -390,7 +594,8 @@ const struct config_key *config_key_find(const struct config_section *s, const c
 
 bool config_kind_is_list(enum config_kind kind)
 {
-    return kind == CONFIG_CORES || kind == CONFIG_ADDRESSES || kind == CONFIG_GATEWAYS;
+    return kind == CONFIG_CORES || kind == CONFIG_ADDRESSES || kind == CONFIG_GATEWAYS ||
+           kind == CONFIG_CERTIFICATES;
 }
 
 unsigned config_entries(const struct config_section *s, const struct config *c)
@@ -445,7 +650,7 @@ static void print_drivers(const struct config_key *k, FILE *out)
 
 static void print_value(const struct config_key *k, FILE *out)
 {
-    const char *value = k->preset ? k->preset : k->sample;
+    const char *value = k->sample ? k->sample : k->preset;
     fprintf(out, config_kind_is_list(k->kind) ? "%s: [%s]\n" : "%s: %s\n", k->name, value);
 }
 

@@ -25,14 +25,15 @@ enum config_kind {
     CONFIG_TEXT,      /* as it is */
     CONFIG_PATH,      /* of at most max bytes */
     CONFIG_WORD,      /* a-z 0-9 _ . - */
-    CONFIG_NAME,      /* the same, of a device */
+    CONFIG_NAME,      /* the same, kept in place: of an entry of a list */
     CONFIG_INTERFACE, /* as the kernel allows it */
     CONFIG_PCI,       /* address of a PCI function */
     CONFIG_MAC,
-    CONFIG_ADDRESS,   /* one of ours without a length, or any */
-    CONFIG_CORES,     /* list: 2, or "2-5" */
-    CONFIG_ADDRESSES, /* list: address/length */
-    CONFIG_GATEWAYS,  /* list: one for each family */
+    CONFIG_ADDRESS,      /* one of ours without a length, or any */
+    CONFIG_CORES,        /* list: 2, or "2-5" */
+    CONFIG_ADDRESSES,    /* list: address/length */
+    CONFIG_GATEWAYS,     /* list: one for each family */
+    CONFIG_CERTIFICATES, /* list: names of certificates */
 };
 
 struct config_key {
@@ -44,7 +45,7 @@ struct config_key {
     tick_t unit;              /* CONFIG_TIME: what the key's name ends in */
     const char *const *names; /* CONFIG_ENUM: max of them, by value */
     const char *preset;       /* the default, as it would be written; NULL: none */
-    const char *sample;       /* without a default: what the example shows */
+    const char *sample;       /* what the example shows instead of the default */
     uint32_t drivers;         /* device keys: bits of the drivers it means something to; 0: all */
     uint32_t needed;          /* bits of the drivers that do not go without it */
     bool live;                /* a reload puts a change in force */
@@ -64,7 +65,7 @@ struct config_section {
     const char *text;
 };
 
-#define CONFIG_SECTIONS        11
+#define CONFIG_SECTIONS        17
 #define CONFIG_SECTION_DEVICES 0
 extern const struct config_section config_sections[CONFIG_SECTIONS];
 

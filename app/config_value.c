@@ -11,7 +11,9 @@
 
 #include "app/config_fault.h"
 
-_Static_assert(IFACE_ADDRS_MAX <= CONFIG_WORKERS_MAX, "words have room for every list");
+_Static_assert(IFACE_ADDRS_MAX <= CONFIG_WORKERS_MAX &&
+                   CONFIG_LISTENER_CERTIFICATES <= CONFIG_WORKERS_MAX,
+               "words have room for every list");
 _Static_assert(IP_ADDR_TEXT + 4 <= CONFIG_VALUE_MAX, "a word has room for a prefix");
 
 __attribute__((format(printf, 2, 3))) static bool refuse(struct config_why *why, const char *format,
@@ -484,6 +486,22 @@ static bool read_gateways(const struct config_key *k, void *base, const char *te
     return true;
 }
 
+static bool read_certificates(const struct config_key *k, void *base, const char *text,
+                              struct config_why *why)
+{
+    struct config_listener *l = base;
+    char quoted[CONFIG_QUOTE_MAX];
+    if (!*text || strlen(text) >= sizeof(l->certificate[0]))
+        return refuse(why, "'%s' cannot be a certificate's name", config_quote(text, quoted));
+    for (unsigned i = 0; i < l->n_certificates; i++)
+        if (!strcmp(l->certificate[i], text))
+            return refuse(why, "'%s' is listed twice", config_quote(text, quoted));
+    assert(l->n_certificates < k->max && "the loader reads no more");
+    (void)k;
+    snprintf(l->certificate[l->n_certificates++], sizeof(l->certificate[0]), "%s", text);
+    return true;
+}
+
 static void word(struct config_words *w, const char *value)
 {
     w->value[w->n++] = value;
@@ -539,7 +557,9 @@ static void write_text(const struct config_key *k, const void *base, struct conf
 
 static void write_name(const struct config_key *k, const void *base, struct config_words *w)
 {
-    word(w, member_const(k, base));
+    const char *name = member_const(k, base);
+    if (name[0])
+        word(w, name);
 }
 
 static void write_mac(const struct config_key *k, const void *base, struct config_words *w)
@@ -596,6 +616,14 @@ static void write_gateways(const struct config_key *k, const void *base, struct 
         }
 }
 
+static void write_certificates(const struct config_key *k, const void *base, struct config_words *w)
+{
+    (void)k;
+    const struct config_listener *l = base;
+    for (unsigned i = 0; i < l->n_certificates; i++)
+        word(w, l->certificate[i]);
+}
+
 static const struct kind {
     bool (*read)(const struct config_key *, void *, const char *, struct config_why *);
     void (*write)(const struct config_key *, const void *, struct config_words *);
@@ -620,6 +648,7 @@ static const struct kind {
     [CONFIG_CORES] = {read_cores, write_cores, false},
     [CONFIG_ADDRESSES] = {read_addresses, write_addresses, false},
     [CONFIG_GATEWAYS] = {read_gateways, write_gateways, false},
+    [CONFIG_CERTIFICATES] = {read_certificates, write_certificates, false},
 };
 
 bool config_value_read(const struct config_key *k, void *base, const char *text,

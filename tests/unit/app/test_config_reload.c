@@ -37,7 +37,13 @@ START_TEST(live_keys_are_reloadable)
                   "log: {level: debug, file: /f, json: true}\n"
                   "health: {watchdog-ms: 0}\n"
                   "icmp: {echo: no, errors: no, error-rate: 1, error-burst: 1}\n"
-                  "tcp: {sack: no, nagle: yes, time-wait-s: 1, keepalive-s: 0, port-min: 1025}\n",
+                  "tcp: {sack: no, nagle: yes, time-wait-s: 1, keepalive-s: 0, port-min: 1025}\n"
+                  "http2: {max-streams: 1, idle-timeout-s: 1}\n"
+                  "tls: {min-version: 1.3, tickets: 0, groups: x}\n"
+                  "access-log: {sample: 1, file: /a}\n"
+                  "certificates: [{name: a, certificate: a, key: b}]\n"
+                  "origins: [{name: o, echo: yes}]\n"
+                  "responses: [{origin: o, path: /}]\n",
                   "");
 }
 END_TEST
@@ -61,6 +67,7 @@ START_TEST(the_others_need_a_restart)
         "workers: {cores: [1, 2], burst: 8}\n"
         "control: {core: 1, socket: /s, mode: 0600, group: g, port: 1}\n"
         "memory: {hugepages: on, megabytes: 1, packets: 9999, eal-args: x, file-prefix: y}\n"
+        "tls: {ticket-lifetime-s: 60}\n"
         "limits: {flows: 64, time-wait: 64, tcp-memory: 1 MiB}\n",
         "workers.cores: needs a restart: 1 now, 1, 2 in the file\n"
         "workers.burst: needs a restart: 32 now, 8 in the file\n"
@@ -74,6 +81,7 @@ START_TEST(the_others_need_a_restart)
         "memory.packets: needs a restart: 0 now, 9999 in the file\n"
         "memory.eal-args: needs a restart: nothing now, x in the file\n"
         "memory.file-prefix: needs a restart: millrace now, y in the file\n"
+        "tls.ticket-lifetime-s: needs a restart: 3600 now, 60 in the file\n"
         "limits.flows: needs a restart: 1048576 now, 64 in the file\n"
         "limits.time-wait: needs a restart: 65536 now, 64 in the file\n"
         "limits.tcp-memory: needs a restart: 0 now, 1048576 in the file\n");
