@@ -23,6 +23,7 @@
 
 #include "base/list.h"
 #include "base/mem.h"
+#include "base/slab.h"
 #include "base/tick.h"
 #include "buf/pkt.h"
 #include "stream/stream.h"
@@ -127,7 +128,13 @@ struct http_env {
     /* http_date's own. */
     uint64_t date_second;
     char date[32];
+    struct slab *notes; /* the access log's own */
 };
+
+/* Nothing is known of the time, and nothing is logged, until that is set. */
+void http_env_init(struct http_env *env, struct mem *mem, struct pkt_pool *pool, uint16_t worker);
+/* After all streams of the worker are over. */
+void http_env_fini(struct http_env *env);
 
 /* The value of a `date` field for env->now (IMF-fixdate, RFC 9110 5.6.7), the same bytes for a
  * second; empty where the time is not known. */
@@ -135,8 +142,9 @@ struct http_text http_date(struct http_env *env);
 /* The same for any second of the Unix epoch: 29 bytes and a NUL. */
 #define HTTP_DATE_SIZE 30u
 void http_date_write(char out[HTTP_DATE_SIZE], uint64_t second);
-/* Seconds of the Unix epoch of an IMF-fixdate, RFC 850 or asctime date; false: it is none. */
-bool http_date_read(struct http_text value, uint64_t *second);
+/* Seconds of the Unix epoch of an IMF-fixdate, RFC 850 or asctime date from 1970 on; false: it is
+ * none. now, a second too, says in which century a year of two digits lies. */
+bool http_date_read(struct http_text value, uint64_t now, uint64_t *second);
 
 /* The other side of a connection, and what is known of the connection. Outlives its streams. */
 struct http_peer {
@@ -167,12 +175,12 @@ struct http_stream {
     struct stream stream;
     const struct http_carrier *http;
     const struct http_peer *peer;
-    tick_t began;        /* when its head was told */
-    uint64_t sent;       /* content written: the service's to count */
-    uint16_t status;     /* final one sent; 0: none yet */
-    uint8_t method;      /* enum http_method of the request */
-    uint8_t state;       /* the service's own */
-    uint32_t user_index; /* the service's own */
+    tick_t began;    /* when its head was told */
+    uint64_t sent;   /* content written: the service's to count */
+    uint16_t status; /* final one sent; 0: none yet */
+    uint8_t method;  /* enum http_method of the request */
+    uint8_t state;   /* the service's own */
+    uint32_t note;   /* the access log's own; 0: it is not logged */
 };
 
 /* The service's side. `stream` comes first, so that a struct stream_service that belongs to HTTP is
@@ -215,6 +223,17 @@ const struct http_field *http_received_trailers(struct http_stream *s, uint32_t 
  * come: so a byte service serves the content of a request whose response head was sent.
  */
 void http_become(struct http_stream *s, const struct stream_service *service);
+
+/*
+ * The access log. A service begins in head(), notes what it consumes of the content, and ends where
+ * it has its last callback or has aborted the stream; with a log that is off all three do nothing.
+ * What is kept of a request's texts until then is bounded; beyond so many requests at a time, the
+ * log does without texts.
+ */
+#define HTTP_NOTES_MAX 65536u
+void http_log_begin(struct http_stream *s, const struct http_head *h);
+void http_log_received(struct http_stream *s, uint32_t n);
+void http_log_end(struct http_stream *s, enum stream_code outcome);
 
 /* ---- for carriers ---- */
 
