@@ -176,7 +176,7 @@ static bool take_field(struct h2_fields *f, const nghttp2_nv *nv, uint32_t max_f
 int hpack_decode(struct hpack_decoder *d, struct h2_fields *f, const uint8_t *block, size_t len,
                  bool first, bool last, uint32_t max_fields, uint32_t max_size)
 {
-    assert(max_fields <= f->max_fields && max_size <= f->max_text && "there is room to keep them");
+    assert(max_fields <= f->max_fields && max_size <= f->max_text / 2 && "there is room");
     static const uint8_t nothing[1];
     const uint8_t *at = len > 0 ? block : nothing;
     const uint8_t *end = at + len;
