@@ -21,21 +21,19 @@
 
 #define _GNU_SOURCE /* clock_gettime */
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <netinet/in.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/tick.h"
+#include "load.h"
 
 #define CONNECTIONS_MAX 1000000
 #define SECONDS_MAX     600
@@ -68,8 +66,7 @@ struct counts {
 
 struct load {
     enum mode mode;
-    struct sockaddr_in target;
-    uint32_t from, sources;
+    struct load_target target;
     uint32_t connections, bytes, rate;
     tick_t duration;
     int epoll;
@@ -87,46 +84,18 @@ struct load {
 static uint8_t request[BYTES_MAX];
 static uint8_t chunk[CHUNK];
 
-_Noreturn static void die(const char *what)
-{
-    fprintf(stderr, "tcp_load: %s: %s\n", what, strerror(errno));
-    exit(1);
-}
-
-static tick_t clock_now(clockid_t clock)
-{
-    struct timespec t;
-    clock_gettime(clock, &t);
-    return (tick_t)t.tv_sec * TICK_SEC + (tick_t)t.tv_nsec;
-}
-
 /* ---- one connection ---- */
-
-static void bind_source(const struct load *l, int fd)
-{
-    int yes = 1;
-    struct sockaddr_in at = {.sin_family = AF_INET};
-    at.sin_addr.s_addr = htonl(l->from + (uint32_t)(l->begun % l->sources));
-    if (setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &yes, sizeof(yes)) != 0 ||
-        bind(fd, (struct sockaddr *)&at, sizeof(at)) != 0)
-        die("binding");
-}
 
 static void open_one(struct load *l)
 {
     uint32_t i = l->free[--l->n_free];
     struct connection *c = &l->all[i];
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (fd < 0)
-        die("opening a socket");
-    bind_source(l, fd);
+    int fd = load_connect(&l->target, l->begun);
     *c = (struct connection){.fd = fd, .since = l->now};
-    if (connect(fd, (struct sockaddr *)&l->target, sizeof(l->target)) != 0 && errno != EINPROGRESS)
-        die("connecting");
     uint32_t level = l->mode == BULK_RX ? EPOLLOUT : l->mode == BULK_TX ? 0 : EPOLLET | EPOLLOUT;
     struct epoll_event event = {.events = EPOLLIN | EPOLLOUT | level, .data.u32 = i};
     if (epoll_ctl(l->epoll, EPOLL_CTL_ADD, fd, &event) != 0)
-        die("epoll");
+        load_die("epoll");
     l->opening++;
     l->begun++;
 }
@@ -143,7 +112,7 @@ static void close_one(struct load *l, struct connection *c)
 static void fail(struct load *l, struct connection *c)
 {
     if (!l->rate)
-        die("a connection");
+        load_die("a connection");
     l->counts.failed++;
     close_one(l, c);
 }
@@ -187,9 +156,7 @@ static void read_reply(struct load *l, struct connection *c)
 
 static void established(struct load *l, struct connection *c)
 {
-    int error = 0;
-    socklen_t len = sizeof(error);
-    getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &error, &len);
+    int error = load_connected(c->fd);
     if (error) {
         errno = error;
         fail(l, c);
@@ -251,8 +218,8 @@ static void turn(struct load *l)
     open_more(l);
     int n = epoll_wait(l->epoll, events, EVENTS, l->rate ? 1 : STEP);
     if (n < 0 && errno != EINTR)
-        die("waiting");
-    l->now = clock_now(CLOCK_MONOTONIC);
+        load_die("waiting");
+    l->now = load_clock(CLOCK_MONOTONIC);
     for (int i = 0; i < n; i++)
         serve(l, &l->all[events[i].data.u32]);
 }
@@ -278,13 +245,13 @@ static void measure(struct load *l)
     puts("begin");
     fflush(stdout);
     struct counts from = l->counts;
-    tick_t start = clock_now(CLOCK_MONOTONIC), cpu = clock_now(CLOCK_PROCESS_CPUTIME_ID);
+    tick_t start = load_clock(CLOCK_MONOTONIC), cpu = load_clock(CLOCK_PROCESS_CPUTIME_ID);
     l->now = start;
     while (tick_since(l->now, start) < l->duration)
         turn(l);
     const struct counts *to = &l->counts;
     tick_t wall = tick_since(l->now, start);
-    cpu = clock_now(CLOCK_PROCESS_CPUTIME_ID) - cpu;
+    cpu = load_clock(CLOCK_PROCESS_CPUTIME_ID) - cpu;
     printf("{\"seconds\":%.6f,\"requests\":%" PRIu64 ",\"bytes\":%" PRIu64 ",\"opened\":%" PRIu64
            ",\"failed\":%" PRIu64 ",\"cpu\":%.3f}\n",
            (double)wall / (double)TICK_SEC, to->requests - from.requests, to->bytes - from.bytes,
@@ -292,27 +259,6 @@ static void measure(struct load *l)
 }
 
 /* ---- the command line ---- */
-
-static uint32_t number(const char *text, uint32_t least, uint32_t most)
-{
-    char *end;
-    unsigned long n = strtoul(text, &end, 10);
-    if (*end || n < least || n > most) {
-        fprintf(stderr, "tcp_load: %s is not a number from %u to %u\n", text, least, most);
-        exit(2);
-    }
-    return (uint32_t)n;
-}
-
-static in_addr_t address(const char *text)
-{
-    struct in_addr a;
-    if (inet_pton(AF_INET, text, &a) != 1) {
-        fprintf(stderr, "tcp_load: %s is not an IPv4 address\n", text);
-        exit(2);
-    }
-    return a.s_addr;
-}
 
 static void read_arguments(struct load *l, char **argv)
 {
@@ -322,34 +268,28 @@ static void read_arguments(struct load *l, char **argv)
         fprintf(stderr, "tcp_load: no mode %s\n", argv[1]);
         exit(2);
     }
-    l->target.sin_family = AF_INET;
-    l->target.sin_addr.s_addr = address(argv[2]);
-    l->target.sin_port = htons((uint16_t)number(argv[3], 1, UINT16_MAX));
-    l->from = ntohl(address(argv[4]));
-    l->sources = number(argv[5], 1, UINT16_MAX);
-    l->connections = number(argv[6], 1, CONNECTIONS_MAX);
-    l->duration = number(argv[7], 1, SECONDS_MAX) * TICK_SEC;
-    l->bytes = number(argv[8], 1, BYTES_MAX);
-    l->rate = number(argv[9], 0, RATE_MAX);
+    l->target = load_target(argv[2], argv[3], argv[4], argv[5]);
+    l->connections = load_number(argv[6], 1, CONNECTIONS_MAX);
+    l->duration = load_number(argv[7], 1, SECONDS_MAX) * TICK_SEC;
+    l->bytes = load_number(argv[8], 1, BYTES_MAX);
+    l->rate = load_number(argv[9], 0, RATE_MAX);
 }
 
 static void prepare(struct load *l)
 {
-    rlim_t files = l->connections + 64;
-    if (setrlimit(RLIMIT_NOFILE, &(struct rlimit){files, files}) != 0)
-        errno = 0; /* what we have may be enough */
+    load_files(l->connections);
     l->epoll = epoll_create1(EPOLL_CLOEXEC);
     l->all = calloc(l->connections, sizeof(*l->all));
     l->free = calloc(l->connections, sizeof(*l->free));
     if (l->epoll < 0 || !l->all || !l->free)
-        die("starting");
+        load_die("starting");
     for (uint32_t i = 0; i < l->connections; i++) {
         l->all[i].fd = -1;
         l->free[l->n_free++] = l->connections - 1 - i;
     }
     for (uint32_t i = 0; i < BYTES_MAX; i++)
         request[i] = (uint8_t)(i * 7 + (i >> 8));
-    l->now = clock_now(CLOCK_MONOTONIC);
+    l->now = load_clock(CLOCK_MONOTONIC);
 }
 
 int main(int argc, char **argv)
