@@ -14,10 +14,17 @@
  * Besides its content an origin answers, where they are switched on:
  *   /bytes/N   N bytes of a repeating pattern (SERVICE_SOURCE_PERIOD), N up to 2^40
  *   /echo      the content of a POST or PUT, sent back as it comes
- * Methods: GET and HEAD of content, with If-None-Match, If-Modified-Since, Range and If-Range (RFC
- * 9110 13, 14); anything else is 405 with `allow`. A path is looked up as it is, percent-encoding
- * undone (RFC 3986 2.1), dot segments refused with 400; the query is not looked at; a directory's
- * path without its slash is 308 to the one with it, and with it index.html.
+ * Methods: GET and HEAD of content, with If-Match, If-None-Match, If-Modified-Since,
+ * If-Unmodified-Since, Range and If-Range (RFC 9110 13, 14), OPTIONS; any other that the RFC names
+ * is 405 with `allow`, but CONNECT, which like one it does not name is 501. A path is looked up as
+ * it is, percent-encoding undone (RFC 3986 2.1), dot segments and encoded slashes refused with 400;
+ * the query is not looked at; a directory's path without its slash is 308 to the one with it, and
+ * with it index.html, where there is one and no entry has those paths.
+ *
+ * Ranges: one is answered with 206. Where several are asked for, one of which can be satisfied, so
+ * is that; where more can, all is sent, as RFC 9110 14.2 allows. Content of a request that is
+ * answered without it is thrown away as it comes. An upload to /echo that was announced as too
+ * large is 413; one that turns out to be has its stream reset.
  */
 
 #include <stdatomic.h>
@@ -35,8 +42,12 @@ enum origin_error {
     ORIGIN_E_MEMORY = -1,
     ORIGIN_E_LIMIT = -2,  /* of entries or of bytes */
     ORIGIN_E_EXISTS = -3, /* that path is there already */
-    ORIGIN_E_PATH = -4,   /* not absolute, or with dot segments or control characters */
+    ORIGIN_E_PATH = -4,   /* not absolute, or longer than 8 KiB; with empty or dot segments, a
+                             backslash or control characters */
+    ORIGIN_E_STATUS = -5, /* not 200..599, or one that has no content (204, 205, 304) with a body */
 };
+
+#define ORIGIN_ENTRY_FIELDS_MAX 16u
 
 struct origin_options {
     bool bytes;           /* /bytes/N */
@@ -53,14 +64,14 @@ struct origin_entry {
     struct http_text type; /* content-type; empty: by the path's ending (origin_type) */
     struct http_text body;
     uint64_t modified;              /* Unix seconds for last-modified; 0: none is sent */
-    const struct http_field *field; /* more fields */
-    uint32_t n_fields;
+    const struct http_field *field; /* more fields, names in lower case */
+    uint32_t n_fields;              /* 0..ORIGIN_ENTRY_FIELDS_MAX, else ORIGIN_E_LIMIT */
 };
 
 /* NULL: no memory. */
 struct origin *origin_create(struct mem *mem, const char *name, const struct origin_options *o);
 int origin_add(struct origin *o, const struct origin_entry *e);
-/* Entity tags and all that is answered over and over are made; no origin_add after that. */
+/* Directories are made of their index.html; no origin_add after that. False: no memory. */
 bool origin_seal(struct origin *o);
 /* Nobody uses it. o may be NULL. */
 void origin_destroy(struct origin *o);

@@ -11,9 +11,9 @@
 
 #include "stream/stream.h"
 
-#define SERVICES(X)                                                 \
-    X(ECHO, "echo", "sends back what it receives (RFC 862)")        \
-    X(DISCARD, "discard", "throws away what it receives (RFC 863)") \
+#define SERVICES(X)                                                                               \
+    X(ECHO, "echo", "sends back what it receives (RFC 862)")                                      \
+    X(DISCARD, "discard", "throws away what it receives (RFC 863)")                               \
     X(SOURCE, "source", "sends as fast as it may until the other side ends; a repeating pattern") \
     X(ORIGIN, "origin", "an HTTP server of files and fixed answers, see `origins`")
 
