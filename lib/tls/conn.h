@@ -31,6 +31,7 @@ struct tls {
     struct tls_tickets tickets;
     tick_t now; /* of the present call */
     void *bio_method;
+    void *ticket_cipher; /* fetched once: OpenSSL 3.0 takes long to look one up */
 };
 
 /* seed: 32 bytes, the same for all workers of a host. False: no memory. */
@@ -49,8 +50,10 @@ enum tls_conn_flag {
     TLS_CONN_TRUNCATED = 1u << 4, /* the transport ended without close_notify */
     TLS_CONN_FAILED = 1u << 5,
     TLS_CONN_RESUMED = 1u << 6,
+    TLS_CONN_BEGUN = 1u << 7, /* the other side's first record has come, or ours was made */
 };
 
+/* Stays where it is while it lives. */
 struct tls_conn {
     struct tls *tls;
     struct tls_context *context;
@@ -59,12 +62,15 @@ struct tls_conn {
     struct pkt *in_last;
     struct pkt *out; /* ciphertext not yet taken */
     struct pkt *out_last;
-    struct pkt *spare; /* packets that the next write may fill */
+    struct pkt *spare; /* packets put by for the write at work */
+    uint32_t allowed;  /* bytes of `in` that OpenSSL may read: of one record, whole */
     uint16_t flags;    /* enum tls_conn_flag */
-    uint8_t alert;     /* with FAILED: the alert sent or received */
+    uint8_t alert;     /* with FAILED: the fatal alert sent or received; 0: none was */
+    uint8_t barren;    /* records since the last that had content */
     bool transport_end;
+    bool due;          /* tls_read has something to do without input */
     bool starved;      /* a packet was asked for in vain during the present call */
-    uint64_t written;  /* plaintext; for the size of records */
+    uint64_t written;  /* plaintext since the last silence; for the size of records */
     tick_t written_at; /* of the last write */
 };
 
@@ -100,11 +106,12 @@ bool tls_readable(const struct tls_conn *c);
 /* How many bytes the next record should have: few at the start of a connection and after a second
  * of silence, so that the first can be read after one round trip; then TLS_RECORD_MAX. */
 uint32_t tls_record_size(const struct tls_conn *c, tick_t now);
-/* One record of 1 to TLS_RECORD_MAX bytes; only while OPEN. False: no packets, nothing was done. A
- * failure shows at the next tls_read. */
+/* One record of 1 to TLS_RECORD_MAX bytes; only while OPEN and before tls_end. False: no packets,
+ * or a message of the handshake has come in part; nothing was done. A failure shows at the next
+ * tls_read. */
 bool tls_write(struct tls_conn *c, const uint8_t *bytes, uint32_t len, tick_t now);
-/* close_notify. Twice is once. */
-void tls_end(struct tls_conn *c, tick_t now);
+/* close_notify, once; none where the handshake is not over. False: no packets, nothing was done. */
+bool tls_end(struct tls_conn *c, tick_t now);
 /* Ciphertext to send, a chain, the caller's; NULL: none. */
 struct pkt *tls_take(struct tls_conn *c);
 

@@ -16,7 +16,9 @@
 #include "base/tick.h"
 
 #define TLS_TICKET_NAME 16u
-#define TLS_TICKET_KEPT 8u /* periods whose tickets are accepted: this one and those before it */
+/* Periods whose tickets are accepted: the next (for another worker may be a little ahead), this one
+ * and those before it. */
+#define TLS_TICKET_KEPT 8u
 
 struct tls_ticket_key {
     uint8_t name[TLS_TICKET_NAME]; /* in the ticket, in clear */
@@ -26,16 +28,17 @@ struct tls_ticket_key {
 
 struct tls_tickets {
     struct tls_ticket_key key[TLS_TICKET_KEPT]; /* by period, modulo */
-    uint8_t secret[32];                         /* of the present period */
+    uint8_t secret[32];                         /* of the period after the present one */
     uint64_t period;                            /* the present one */
     tick_t length;                              /* of a period */
 };
 
-/* lifetime: of a ticket. A period is a quarter of it, at least a minute. */
-void tls_tickets_init(struct tls_tickets *t, const uint8_t seed[32], tick_t lifetime, tick_t now);
+/* lifetime: of a ticket. A period is a quarter of it, at least a minute. False: no memory. */
+bool tls_tickets_init(struct tls_tickets *t, const uint8_t seed[32], tick_t lifetime, tick_t now);
 /* Wipes. */
 void tls_tickets_fini(struct tls_tickets *t);
-/* The key to make tickets with. Moves on to the period of now. */
+/* The key to make tickets with. Moves on to the period of now, or, without memory, a little later.
+ */
 const struct tls_ticket_key *tls_tickets_current(struct tls_tickets *t, tick_t now);
 /* The key of that name; *renew: it is not the current one. NULL: unknown or too old. */
 const struct tls_ticket_key *tls_tickets_find(struct tls_tickets *t,
