@@ -56,7 +56,9 @@ def png(width, height, colour):
     """An image of one colour."""
 
     def chunk(kind, data):
-        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+        return (
+            struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+        )
 
     head = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
     rows = (b"\0" + bytes(colour) * width) * height
@@ -96,7 +98,9 @@ window.addEventListener('load', () => {{
 }});
 </script></body></html>
 """
-STYLE = "body { font: 16px sans-serif; background: #eee } img { margin: 2px } div { width: 480px }\n"
+STYLE = (
+    "body { font: 16px sans-serif; background: #eee } img { margin: 2px } div { width: 480px }\n"
+)
 
 
 def page():
@@ -356,7 +360,9 @@ class Load:
         """Each succeeded, with a content of that size."""
         wrong = {k: n for k, n in self.n.items() if k in ("failed", "errored", "timeout") and n}
         assert not wrong and self.n["succeeded"] == self.n["2xx"] == requests, self.text
-        assert self.data == requests * size, f"{self.data} bytes, not {requests * size}\n{self.text}"
+        assert (
+            self.data == requests * size
+        ), f"{self.data} bytes, not {requests * size}\n{self.text}"
 
 
 # ---- nghttpd in the appliance's place ----

@@ -94,7 +94,7 @@ def sends_what_has_changed(given):
     given.needs_appliance()
     tag = gets(given, "/small.txt").head["etag"]
     date = gets(given, "/small.txt").head["last-modified"]
-    for field in f"if-none-match: {tag}", f"if-none-match: W/{tag}, \"x\"", "if-none-match: *":
+    for field in f"if-none-match: {tag}", f'if-none-match: W/{tag}, "x"', "if-none-match: *":
         reply = gets(given, "/small.txt", "-H", field, status=304)
         assert reply.body() == b"" and reply.head["etag"] == tag, reply.head
     gets(given, "/small.txt", "-H", f"if-modified-since: {date}", status=304)
@@ -307,5 +307,8 @@ if __name__ == "__main__":
             refuses_http1_without_tls,
             leaves_nothing,
         ),
-        *(tap.Group(driver, functools.partial(pair, driver), *SHORT) for driver in ("af_packet", "tap")),
+        *(
+            tap.Group(driver, functools.partial(pair, driver), *SHORT)
+            for driver in ("af_packet", "tap")
+        ),
     )
