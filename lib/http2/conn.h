@@ -12,9 +12,9 @@
  * to call, when no connection is at work. What services do reaches a connection as notes, and its
  * owner by `wake`.
  *
- *   conn.c     life, errors, GOAWAY     input.c   frames in       output.c  frames out
- *   stream.c   a stream's states        headers.c blocks in       timers.c  all of its timers
- *   streams.h  which stream an identifier names, and which were closed lately
+ *   conn.c     life, errors, GOAWAY     input.c    frames in        output.c  frames out
+ *   stream.c   a stream's states        headers.c  blocks in, out   control.c  SETTINGS and such
+ *   timers.c   all timers               queue.c    bytes to send    streams.h  who is who
  */
 
 #include <stdbool.h>
@@ -53,19 +53,16 @@ bool h2_init(struct h2 *h, struct http_env *env, struct counters *counters, uint
              const struct h2_settings *settings, void (*wake)(struct h2_conn *));
 void h2_fini(struct h2 *h);
 
-/* Why the connection cannot send content now, or does nothing else. */
 enum h2_conn_flag {
     H2_CONN_CLIENT = 1u << 0,
-    H2_CONN_PREFACE_DONE = 1u << 1,  /* the other side's preface has come */
-    H2_CONN_SETTINGS_DONE = 1u << 2, /* and its first SETTINGS */
-    H2_CONN_ACKED = 1u << 3,         /* our SETTINGS are acknowledged, and so in force */
-    H2_CONN_GOAWAY_SENT = 1u << 4,   /* the first, with the largest identifier */
-    H2_CONN_GOAWAY_LAST = 1u << 5,   /* the second, with the true one */
-    H2_CONN_GOAWAY_RECEIVED = 1u << 6,
-    H2_CONN_FAILED = 1u << 7,     /* a connection error: nothing is read any more */
-    H2_CONN_IN_END = 1u << 8,     /* the transport's input has ended */
-    H2_CONN_WINDOW_DUE = 1u << 9, /* WINDOW_UPDATE of the connection */
-    H2_CONN_WOKEN = 1u << 10,
+    H2_CONN_SETTINGS_DONE = 1u << 1, /* the other side's preface and first SETTINGS have come */
+    H2_CONN_ACKED = 1u << 2,         /* our SETTINGS are acknowledged, and so in force */
+    H2_CONN_DRAINING = 1u << 3,      /* GOAWAY was sent, with the largest identifier */
+    H2_CONN_CLOSING = 1u << 4,       /* and then with the true one */
+    H2_CONN_GOAWAY_RECEIVED = 1u << 5,
+    H2_CONN_FAILED = 1u << 6,     /* a connection error: nothing is read any more */
+    H2_CONN_ENDED = 1u << 7,      /* the transport has */
+    H2_CONN_WINDOW_DUE = 1u << 8, /* WINDOW_UPDATE of the connection */
 };
 
 /* What RFC 9113 6.5.2 lets the other side say. */
@@ -74,17 +71,38 @@ struct h2_peer_settings {
     uint32_t max_streams;
     uint32_t initial_window;
     uint32_t max_frame;
-    uint32_t header_list; /* UINT32_MAX: no bound */
-    bool push;
-    bool connect_protocol;
+    uint32_t header_list;  /* UINT32_MAX: no bound */
+    bool connect_protocol; /* RFC 8441 3 */
+    uint8_t no_priorities; /* RFC 9218 2.1; 2: not said */
 };
 
-/* Bytes that wait to be sent, in order: all frames but DATA and its ends. */
+/* Bytes that wait to be sent, in order: all frames but DATA (queue.c). */
 struct h2_queue {
     uint8_t *bytes;
     uint32_t at;   /* first byte not sent */
     uint32_t used; /* one past the last */
     uint32_t room; /* of bytes */
+};
+
+/* The frame being received (input.c). */
+struct h2_receiving {
+    struct h2_frame frame;
+    uint32_t left;                 /* bytes of its payload to come */
+    uint8_t phase;                 /* enum h2_phase */
+    uint8_t pad;                   /* bytes of padding at the end of DATA */
+    uint8_t n;                     /* bytes in head */
+    uint8_t head[H2_PREFACE_SIZE]; /* of a preface or a frame's header that comes in pieces */
+    struct h2_stream *stream;      /* whose DATA it is; NULL: to be thrown away */
+    /* A payload that comes in pieces, or a block of fields over several frames (headers.c). */
+    uint8_t *bytes;
+    uint32_t start; /* in bytes: of the present frame's payload, behind the block so far */
+    uint32_t used;
+    uint32_t room;
+    uint32_t block_stream; /* whose block is open: CONTINUATION and nothing else; 0: none */
+    uint8_t block_flags;   /* of its HEADERS */
+    uint8_t continuations; /* of it */
+    bool self_dependent;   /* its HEADERS named itself (RFC 7540 5.3.1) */
+    bool small;            /* the DATA before was */
 };
 
 struct h2_conn {
@@ -94,40 +112,31 @@ struct h2_conn {
     const struct http_peer *peer;
     uint32_t flags; /* enum h2_conn_flag */
     uint32_t error; /* with FAILED: enum h2_error */
-
-    /* In: the frame being received (input.c). */
-    uint8_t phase;
-    uint8_t pad;           /* bytes of padding at its end */
-    uint8_t continuations; /* of the block being received */
-    uint8_t gathered_n;
-    uint8_t gathered[H2_PREFACE_SIZE]; /* of a preface, a header, or a small payload */
-    struct h2_frame frame;
-    uint32_t left;         /* bytes of the frame's payload to come */
-    uint32_t block_stream; /* whose block is open: CONTINUATION and nothing else; 0: none */
-    uint8_t *block;        /* gathered where it comes in pieces; see headers.c */
-    uint32_t block_used;
-    uint32_t block_room;
-    uint8_t block_flags; /* of its HEADERS */
+    struct h2_receiving rx;
 
     /* Streams. */
     struct h2_streams streams;
     struct h2_closed_ring closed;
-    struct list sending;   /* have something to send, and a window for it */
+    struct list sending;   /* have content to send, and a window of their own for it */
     struct list crediting; /* owe a WINDOW_UPDATE */
+    struct list leaving;   /* closed, and their services are to hear of it */
     struct list done;      /* to be freed */
     uint32_t last_peer;    /* largest identifier that the other side has opened */
     uint32_t next_own;     /* of the next stream that we open */
     uint32_t n_peer;       /* open streams of the other side */
     uint32_t n_own;
-    uint32_t goaway_last; /* received: what the other side has processed */
-    uint64_t total;       /* streams it ever opened */
+    uint32_t n_objects;   /* struct h2_stream of it, until freed */
+    uint32_t n_wanting;   /* have content to send */
+    uint32_t goaway_sent; /* the last identifier that we promise to serve */
+    uint32_t goaway_last; /* the same of the other side */
+    uint64_t total;       /* streams that the other side ever opened */
 
     /* Flow control (RFC 9113 5.2). */
     int64_t send_window;
     int64_t receive_window;
-    uint32_t credit; /* consumed and not yet told */
+    uint32_t credit;     /* consumed and not yet told */
+    uint32_t own_window; /* initial window of streams that the other side may count on */
     struct h2_peer_settings peers;
-    uint32_t own_window; /* initial window of streams, as the other side knows it */
 
     struct h2_queue out;
     struct hpack_decoder decoder;
@@ -138,19 +147,23 @@ struct h2_conn {
     struct limit reset_limit;
     struct limit ping_limit;
     struct limit settings_limit;
+    uint32_t odd; /* innocent frames that have no use, see h2_odd */
 
     /* Timers (timers.c); TICK_NEVER: not running. */
     tick_t preface_at;
     tick_t headers_at;
     tick_t idle_at;
+    tick_t tidy_at;
     tick_t progress_at;
     tick_t settings_at;
+    tick_t closing_at;
     tick_t drain_at;
-    uint64_t progress; /* content bytes sent, as of the last look */
-    uint64_t sent;     /* content bytes sent */
+    uint64_t sent;      /* content bytes */
+    uint64_t progress;  /* the same when progress_at was set */
+    uint64_t sent_told; /* the same at the last WINDOW_UPDATE of the connection */
 
-    uint32_t in_cost; /* of streams' inbound chains */
-    uint32_t charged; /* of h2->memory */
+    uint32_t held;    /* by streams, at the last look and what arrived since */
+    uint32_t arrived; /* since the last look */
 
     /* For those who look. */
     uint64_t rx_frames;

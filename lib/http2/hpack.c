@@ -356,8 +356,8 @@ int hpack_encode_head(struct hpack_encoder *e, const struct http_head *h, uint8_
         block_put_pseudo(&b, HTTP_TEXT(":method"), method_of(h));
         block_put_pseudo(&b, HTTP_TEXT(":protocol"), h->protocol);
         block_put_pseudo(&b, HTTP_TEXT(":scheme"), h->scheme);
-        block_put_pseudo(&b, HTTP_TEXT(":authority"), h->authority);
         block_put_pseudo(&b, HTTP_TEXT(":path"), h->path);
+        block_put_pseudo(&b, HTTP_TEXT(":authority"), h->authority);
     }
     if (h->content_length != HTTP_LENGTH_NONE)
         block_put(&b, HTTP_TEXT("content-length"), decimal(length, h->content_length), false);

@@ -26,6 +26,7 @@ enum h2_closed {
     H2_CLOSED_BY_PEER,   /* RST_STREAM received */
     H2_CLOSED_BY_US,     /* RST_STREAM sent: the other side may not know yet */
     H2_CLOSED_FORGOTTEN, /* long ago */
+    H2_CLOSED_UNUSED,    /* never opened, but passed over (RFC 9113 5.1.1) */
 };
 
 #define H2_CLOSED_KEPT 32u
@@ -40,12 +41,14 @@ struct h2_closed_ring {
 struct h2_stream *h2_streams_find(const struct h2_streams *t, uint32_t id);
 /* s->id is in no slot yet. False: no memory. */
 bool h2_streams_add(struct h2_streams *t, struct mem *mem, struct h2_stream *s);
-/* The table's memory goes with its last stream only at h2_streams_tidy. */
+/* The table's memory goes at h2_streams_tidy. */
 void h2_streams_remove(struct h2_streams *t, struct h2_stream *s);
 void h2_streams_tidy(struct h2_streams *t, struct mem *mem);
-/* Each stream in no order; *at 0 at first. NULL: no more. Streams may be removed meanwhile, after
- * which some may be given twice, or, where the table is not emptied, missed. */
+/* Each stream in no order; *at 0 at first. NULL: no more. The table may not change meanwhile. */
 struct h2_stream *h2_streams_next(const struct h2_streams *t, uint32_t *at);
+
+/* Forgets all. */
+void h2_streams_clear(struct h2_streams *t);
 
 void h2_closed_note(struct h2_closed_ring *r, uint32_t id, enum h2_closed how);
 enum h2_closed h2_closed_how(const struct h2_closed_ring *r, uint32_t id);

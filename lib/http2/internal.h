@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef MILLRACE_HTTP2_INTERNAL_H
+#define MILLRACE_HTTP2_INTERNAL_H
+
+/* What the files of the HTTP/2 connection share and nobody else sees. */
+
+#include <assert.h>
+
+#include "base/invariant.h"
+#include "http2/conn.h"
+
+/* RFC 9113 5.1, without those of a push, which we refuse. A stream that is idle or closed has no
+ * object in the table; one whose service has not heard of the end lives on outside of it. */
+enum h2_state {
+    H2_OPEN,
+    H2_HALF_CLOSED_LOCAL,  /* we have sent END_STREAM */
+    H2_HALF_CLOSED_REMOTE, /* the other side has */
+    H2_CLOSED,
+    H2_STATE_END
+};
+
+enum h2_stream_flag {
+    H2_STREAM_OWN = 1u << 0,      /* opened by us */
+    H2_STREAM_SENDS = 1u << 1,    /* our head was sent, content may follow */
+    H2_STREAM_WANTING = 1u << 2,  /* counts in n_wanting */
+    H2_STREAM_ANSWERED = 1u << 3, /* the other side's head has come (a client: the final one) */
+    H2_STREAM_TUNNEL = 1u << 4,   /* CONNECT: half-closed for real, no content-length */
+    H2_STREAM_END_SAID = 1u << 5, /* a frame of ours had END_STREAM */
+};
+
+/* Fields kept for later: trailers in either direction. In one piece of memory, texts behind. */
+struct h2_trailers {
+    size_t size; /* of it all */
+    uint32_t n;
+    struct http_field field[];
+};
+
+struct h2_stream {
+    struct http_stream http;
+    struct h2_conn *conn;
+    struct list sending;   /* in conn->sending */
+    struct list crediting; /* in conn->crediting */
+    struct list leaving;   /* closed: in conn->leaving, then in conn->done */
+    uint32_t id;
+    uint8_t state; /* enum h2_state */
+    uint8_t flags; /* enum h2_stream_flag */
+    uint8_t code;  /* wire error for an abort by the service: enum h2_error */
+    int64_t send_window;
+    int64_t receive_window;
+    uint32_t credit;      /* consumed and not yet told */
+    uint64_t length_left; /* of content-length; HTTP_LENGTH_NONE: not said */
+    uint64_t sent;        /* content bytes */
+    uint64_t sent_told;   /* the same at the last WINDOW_UPDATE for it */
+    struct h2_trailers *out;
+    struct h2_trailers *in;
+    struct vec_slot slot; /* of its outbound queue */
+};
+
+/* Promises that may wait in one stream, and bytes of them. */
+#define H2_PROMISES    256u
+#define H2_STREAM_HIGH (128u << 10)
+#define H2_STREAM_LOW  (64u << 10)
+
+/* Frames that wait to be sent beyond this keep input from being read. */
+#define H2_QUEUE_HIGH (64u << 10)
+
+static inline struct h2_stream *h2_stream_of(struct stream *s)
+{
+    return container_of(s, struct h2_stream, http.stream);
+}
+
+static inline bool h2_has(const struct h2_conn *c, enum h2_conn_flag f)
+{
+    return c->flags & (uint32_t)f;
+}
+
+static inline void h2_set(struct h2_conn *c, enum h2_conn_flag f)
+{
+    c->flags |= (uint32_t)f;
+}
+
+static inline void h2_clear(struct h2_conn *c, enum h2_conn_flag f)
+{
+    c->flags &= ~(uint32_t)f;
+}
+
+static inline void h2_count(const struct h2_conn *c, enum counter which, uint64_t n)
+{
+    counter_add(c->h2->counters, which, n);
+}
+
+static inline tick_t h2_now(const struct h2_conn *c)
+{
+    return c->h2->env->now;
+}
+
+static inline struct mem *h2_mem(const struct h2_conn *c)
+{
+    return c->h2->env->mem;
+}
+
+/* Did the other side choose this identifier? */
+static inline bool h2_is_peers(const struct h2_conn *c, uint32_t id)
+{
+    return (id & 1) == (h2_has(c, H2_CONN_CLIENT) ? 0 : 1);
+}
+
+/* RFC 9113 5.1: was it never used? */
+static inline bool h2_is_idle(const struct h2_conn *c, uint32_t id)
+{
+    return h2_is_peers(c, id) ? id > c->last_peer : id >= c->next_own;
+}
+
+/* conn.c */
+/* A connection error (RFC 9113 5.4.1): GOAWAY, all streams fail, nothing is read any more. */
+void h2_fail(struct h2_conn *c, enum h2_error error);
+/* The same for a limit that was met, which has a counter. */
+void h2_calm(struct h2_conn *c, enum counter limit);
+void h2_wake(struct h2_conn *c);
+/* Counts a glitch, and draws the consequences. False: the connection has failed. */
+bool h2_glitched(struct h2_conn *c, enum h2_glitch kind, uint32_t times);
+/* A frame that is of no use and no harm: so many are expected of anybody, and more a stream. */
+bool h2_odd(struct h2_conn *c, enum h2_glitch kind);
+/* The last stream may have gone, or the first come. */
+void h2_streams_changed(struct h2_conn *c);
+/* The second step of a graceful end. */
+void h2_close(struct h2_conn *c);
+
+/* stream.c */
+/* An object for id, in the table, without service yet. NULL: no memory. */
+struct h2_stream *h2_stream_open(struct h2_conn *c, uint32_t id,
+                                 const struct stream_service *service);
+/* END_STREAM has come; behind content (told by data()), or with a head (told by that). */
+void h2_stream_ended(struct h2_stream *s);
+/* END_STREAM was put in the way out. */
+void h2_stream_sent_end(struct h2_stream *s);
+/* RST_STREAM (RFC 9113 5.4.2) for what the other side did. s may be NULL. */
+void h2_stream_error(struct h2_conn *c, uint32_t id, struct h2_stream *s, enum h2_error error);
+/* It fails without a word to the other side. */
+void h2_stream_fail(struct h2_stream *s, enum stream_code code, enum h2_closed how);
+/* The same of all; the table is emptied. */
+void h2_streams_fail(struct h2_conn *c, enum stream_code code);
+/* A message that is malformed (RFC 9113 8.1.1). */
+void h2_stream_malformed(struct h2_conn *c, uint32_t id, struct h2_stream *s);
+/* Recomputes what streams hold. */
+void h2_look_at_memory(struct h2_conn *c);
+/* Frees those that are over. */
+void h2_streams_reap(struct h2_conn *c);
+/* Does it have content to send and a window for it? Puts it in the list, or takes it out. */
+void h2_stream_look(struct h2_stream *s);
+/* Frees s whatever its state; nobody is told. */
+void h2_stream_free(struct h2_stream *s);
+/* An allocated copy; NULL: no memory. n may be 0. */
+struct h2_trailers *h2_trailers_copy(struct mem *mem, const struct http_field *field, uint32_t n);
+void h2_trailers_free(struct mem *mem, struct h2_trailers *t);
+bool h2_stream_ok(const struct h2_stream *s);
+
+/* headers.c */
+/* A whole block for stream id, from HEADERS with those flags. */
+void h2_block_input(struct h2_conn *c, uint32_t id, uint8_t flags, const uint8_t *block,
+                    uint32_t len);
+/* Queues HEADERS, and CONTINUATION where it takes them. False: no memory or too large. */
+bool h2_head_output(struct h2_conn *c, uint32_t id, const struct http_head *h, bool end);
+bool h2_trailers_output(struct h2_conn *c, uint32_t id, const struct h2_trailers *t);
+
+/* control.c: payloads of frames that are about the connection, whole. */
+void h2_settings_input(struct h2_conn *c, const struct h2_frame *f, const uint8_t *payload);
+void h2_ping_input(struct h2_conn *c, const struct h2_frame *f, const uint8_t *payload);
+void h2_goaway_input(struct h2_conn *c, const struct h2_frame *f, const uint8_t *payload);
+void h2_window_update_input(struct h2_conn *c, const struct h2_frame *f, const uint8_t *payload);
+void h2_rst_stream_input(struct h2_conn *c, const struct h2_frame *f, const uint8_t *payload);
+void h2_priority_input(struct h2_conn *c, const struct h2_frame *f, const uint8_t *payload);
+void h2_priority_update_input(struct h2_conn *c, const struct h2_frame *f, const uint8_t *payload);
+/* Our preface: SETTINGS, and the connection's window where it is larger than the first. */
+bool h2_greet(struct h2_conn *c);
+/* The opaque data of the PING that stands between the two GOAWAYs. */
+extern const uint8_t h2_close_ping[8];
+
+/* control.c */
+void h2_rst_output(struct h2_conn *c, uint32_t id, enum h2_error error);
+
+/* output.c: n bytes of the connection's window and a stream's (NULL: closed or none) are free. */
+void h2_credit(struct h2_conn *c, struct h2_stream *s, uint32_t n);
+
+/* queue.c */
+/* Room for n more bytes, which h2_queue_push then counts. NULL: no memory; the connection fails. */
+uint8_t *h2_queue_room(struct h2_conn *c, uint32_t n);
+static inline void h2_queue_push(struct h2_conn *c, uint32_t n)
+{
+    c->out.used += n;
+    assert(c->out.used <= c->out.room);
+    c->tx_frames++;
+}
+static inline uint32_t h2_queue_bytes(const struct h2_queue *q)
+{
+    return q->used - q->at;
+}
+/* Moves up to room bytes out. */
+uint32_t h2_queue_take(struct h2_queue *q, uint8_t *out, uint32_t room);
+/* Gives its memory back; only while it is empty. */
+void h2_queue_tidy(struct h2_queue *q, struct mem *mem);
+
+/* timers.c */
+void h2_timers_start(struct h2_conn *c, tick_t now);
+/* Content waits, or does not any more. */
+void h2_timer_progress(struct h2_conn *c);
+
+#endif

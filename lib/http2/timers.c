@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * All timers of a connection; its owner asks for the earliest (h2_deadline).
+ *
+ *   preface   armed at the start, stopped by the other side's first SETTINGS. The connection ends.
+ *   settings  armed at the start, stopped by the ACK of ours. SETTINGS_TIMEOUT (RFC 9113 6.5.3).
+ *   headers   armed by the header of HEADERS, stopped at END_HEADERS. ENHANCE_YOUR_CALM.
+ *   idle      armed when no stream is left, stopped by one. A graceful end begins.
+ *   tidy      armed with it: a second later buffers are given back.
+ *   progress  armed when content waits to be sent, whatever keeps it; looked at again while some
+ *             waits. When less than progress_bytes have left meanwhile, the streams that wait are
+ *             reset. Window updates alone do not move it.
+ *   closing   armed by the first GOAWAY of a graceful end, stopped by the answer to the PING behind
+ *             it. The second GOAWAY is sent.
+ *   drain     armed by the first GOAWAY. Streams that are left fail, and the connection ends.
+ */
+#include "http2/internal.h"
+
+void h2_timers_start(struct h2_conn *c, tick_t now)
+{
+    c->preface_at = now + c->settings->preface_timeout;
+    c->settings_at = now + c->settings->settings_timeout;
+    c->headers_at = c->progress_at = c->closing_at = c->drain_at = TICK_NEVER;
+    h2_streams_changed(c);
+}
+
+void h2_timer_progress(struct h2_conn *c)
+{
+    if (c->n_wanting == 0) {
+        c->progress_at = TICK_NEVER;
+    } else if (c->progress_at == TICK_NEVER) {
+        c->progress_at = h2_now(c) + c->settings->progress_timeout;
+        c->progress = c->sent;
+    }
+}
+
+static tick_t earlier(tick_t a, tick_t b)
+{
+    return a < b ? a : b;
+}
+
+tick_t h2_deadline(const struct h2_conn *c)
+{
+    if (c->flags & (H2_CONN_FAILED | H2_CONN_ENDED))
+        return TICK_NEVER;
+    tick_t first = earlier(c->preface_at, c->settings_at);
+    first = earlier(first, earlier(c->headers_at, earlier(c->idle_at, c->tidy_at)));
+    first = earlier(first, earlier(c->progress_at, c->closing_at));
+    return earlier(first, c->drain_at);
+}
+
+/* Is the timer due? It is stopped. */
+static bool fires(tick_t *at, tick_t now)
+{
+    if (now < *at)
+        return false;
+    *at = TICK_NEVER;
+    return true;
+}
+
+static void tidy(struct h2_conn *c)
+{
+    struct mem *mem = h2_mem(c);
+    c->held = c->arrived = 0;
+    h2_streams_tidy(&c->streams, mem);
+    if (h2_queue_bytes(&c->out) == 0)
+        h2_queue_tidy(&c->out, mem);
+    if (c->rx.used == 0) {
+        mem_free(mem, c->rx.bytes, c->rx.room);
+        c->rx.bytes = NULL;
+        c->rx.room = 0;
+    }
+}
+
+/* So many streams are looked at; those that wait behind them have their turn the next time. */
+#define STALLED_MAX 128u
+
+/* The streams that have waited in vain are reset. */
+static void reset_stalled(struct h2_conn *c)
+{
+    struct h2_stream *stalled[STALLED_MAX];
+    unsigned n = 0;
+    uint32_t at = 0;
+    for (struct h2_stream *s; n < STALLED_MAX && (s = h2_streams_next(&c->streams, &at));)
+        if (s->flags & H2_STREAM_WANTING)
+            stalled[n++] = s;
+    h2_count(c, COUNTER_H2_TIMED_OUT, n);
+    for (unsigned i = 0; i < n && !h2_has(c, H2_CONN_FAILED); i++)
+        h2_stream_error(c, stalled[i]->id, stalled[i], H2_CANCEL);
+    if (!h2_has(c, H2_CONN_FAILED))
+        h2_glitched(c, H2_GLITCH_STALLED, n);
+}
+
+static void look_at_progress(struct h2_conn *c)
+{
+    if (c->sent - c->progress < c->settings->progress_bytes)
+        reset_stalled(c);
+    h2_timer_progress(c);
+}
+
+void h2_expire(struct h2_conn *c, tick_t now)
+{
+    c->h2->env->now = now;
+    if (c->flags & (H2_CONN_FAILED | H2_CONN_ENDED))
+        return;
+    if (fires(&c->preface_at, now) || fires(&c->headers_at, now)) {
+        h2_count(c, COUNTER_H2_TIMED_OUT, 1);
+        h2_fail(c, H2_ENHANCE_YOUR_CALM);
+        return;
+    }
+    if (fires(&c->settings_at, now)) {
+        h2_count(c, COUNTER_H2_TIMED_OUT, 1);
+        h2_fail(c, H2_SETTINGS_TIMEOUT);
+        return;
+    }
+    if (fires(&c->progress_at, now))
+        look_at_progress(c);
+    if (fires(&c->tidy_at, now))
+        tidy(c);
+    if (fires(&c->idle_at, now))
+        h2_shutdown(c, now);
+    if (fires(&c->closing_at, now))
+        h2_close(c);
+    if (fires(&c->drain_at, now))
+        h2_fail(c, H2_NO_ERROR);
+    invariant(h2_conn_ok(c));
+}
