@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "app/config.h"
 
-#include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +11,7 @@
 #include "app/config_keys.h"
 #include "app/config_tree.h"
 #include "app/config_value.h"
+#include "app/file.h"
 
 #define FILE_MAX (256u * 1024)
 
@@ -121,29 +121,6 @@ static void schema_make(struct schema *s)
                                      .flags = CYAML_FLAG_POINTER,
                                      .data_size = sizeof(struct raw),
                                      .mapping = {.fields = s->section}};
-}
-
-/* The file's bytes, NUL-terminated; NULL with a fault. */
-static char *file_read(const char *file, size_t *n, struct config_faults *f)
-{
-    FILE *in = fopen(file, "re");
-    if (!in) {
-        config_fault_at(f, 0, CONFIG_ROOT, "cannot open: %s", strerror(errno));
-        return NULL;
-    }
-    char *bytes = malloc(FILE_MAX + 1);
-    *n = bytes ? fread(bytes, 1, FILE_MAX + 1, in) : 0;
-    if (!bytes)
-        config_fault_at(f, 0, CONFIG_ROOT, "out of memory");
-    else if (ferror(in))
-        config_fault_at(f, 0, CONFIG_ROOT, "cannot read: %s", strerror(errno));
-    else if (*n > FILE_MAX)
-        config_fault_at(f, 0, CONFIG_ROOT, "larger than %u KiB", FILE_MAX / 1024);
-    fclose(in);
-    if (!f->n)
-        return bytes;
-    free(bytes);
-    return NULL;
 }
 
 static void read_default(const struct config_key *k, void *base)
@@ -326,11 +303,13 @@ struct config *config_load(const char *file, FILE *errors)
     }
     l->config = c;
     l->faults.file = file;
-    size_t n;
-    char *bytes = file_read(file, &n, &l->faults);
-    if (bytes && read_tree(l, bytes, n))
-        load_tree(l, bytes, n);
-    free(bytes);
+    struct file f;
+    char why[FILE_WHY_MAX];
+    if (!file_load(file, FILE_MAX, &f, why))
+        config_fault_at(&l->faults, 0, CONFIG_ROOT, "%s", why);
+    else if (read_tree(l, f.bytes, f.n))
+        load_tree(l, f.bytes, f.n);
+    file_free(&f);
     unsigned faults = config_faults_flush(&l->faults, errors);
     free(l);
     if (!faults)

@@ -8,7 +8,7 @@
 
 #define RING    4096u
 #define SNAPLEN 1000u
-#define HEADER  sizeof(struct capture_packet)
+#define HEADER  (BYTE_RING_HEADER + sizeof(struct capture_packet))
 
 static struct heap_pool pool;
 static struct capture_ring *ring;
@@ -99,7 +99,7 @@ START_TEST(records_pass_the_end_of_the_ring)
         expect(length / 2, 2, tick);
     }
     ck_assert_uint_eq(capture_ring_lost(ring, 1) + capture_ring_lost(ring, 2), 0);
-    ck_assert_uint_gt(atomic_load(&ring->tail), 20 * RING);
+    ck_assert_uint_gt(atomic_load(&ring->ring->tail), 20 * RING);
 }
 END_TEST
 

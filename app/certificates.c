@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "app/certificates.h"
+
+#include "app/file.h"
+
+#define ERROR_MAX 256
+
+/* PEM files of one listener. */
+struct pem {
+    struct file chain[CONFIG_LISTENER_CERTIFICATES];
+    struct file key[CONFIG_LISTENER_CERTIFICATES];
+    struct file client_ca;
+};
+
+static bool read_pem(const char *path, struct file *to, const struct config_place *place,
+                     struct config_faults *f)
+{
+    char why[FILE_WHY_MAX];
+    if (file_load(path, CERTIFICATES_FILE_MAX, to, why))
+        return true;
+    config_fault(f, place, "%s: %s", path, why);
+    return false;
+}
+
+static bool read_all(const struct config *c, unsigned n, struct pem *pem, struct config_faults *f)
+{
+    const struct config_listener *l = &c->listener[n];
+    bool all = true;
+    for (unsigned i = 0; i < l->n_certificates; i++) {
+        const struct config_certificate *from = config_certificate_find(c, l->certificate[i]);
+        int at = (int)(from - c->certificate);
+        all &= read_pem(from->certificate, &pem->chain[i],
+                        CONFIG_PLACE("certificates", at, "certificate", -1), f);
+        all &= read_pem(from->key, &pem->key[i], CONFIG_PLACE("certificates", at, "key", -1), f);
+    }
+    if (l->client_ca)
+        all &= read_pem(l->client_ca, &pem->client_ca,
+                        CONFIG_PLACE("listeners", (int)n, "client-ca", -1), f);
+    return all;
+}
+
+static void free_all(struct pem *pem)
+{
+    for (unsigned i = 0; i < CONFIG_LISTENER_CERTIFICATES; i++) {
+        file_free(&pem->chain[i]);
+        file_free(&pem->key[i]);
+    }
+    file_free(&pem->client_ca);
+}
+
+static struct tls_context *create(const struct config *c, unsigned n, const struct pem *pem,
+                                  struct config_faults *f)
+{
+    static const char *const alpn[] = {"h2"};
+    const struct config_listener *l = &c->listener[n];
+    struct tls_identity identity[CONFIG_LISTENER_CERTIFICATES];
+    for (unsigned i = 0; i < l->n_certificates; i++)
+        identity[i] = (struct tls_identity){
+            .name = l->certificate[i],
+            .chain = pem->chain[i].bytes,
+            .chain_len = pem->chain[i].n,
+            .key = pem->key[i].bytes,
+            .key_len = pem->key[i].n,
+        };
+    struct tls_config config = {
+        .identity = identity,
+        .n_identities = l->n_certificates,
+        .min_version = c->tls.min_version,
+        .ciphers = c->tls.ciphers,
+        .suites = c->tls.suites,
+        .groups = c->tls.groups,
+        .client_ca = pem->client_ca.bytes,
+        .client_ca_len = pem->client_ca.n,
+        .client_auth = l->client_auth,
+        .tickets = c->tls.tickets,
+        .ticket_lifetime = c->tls.ticket_lifetime,
+        .alpn = alpn,
+        .n_alpn = sizeof(alpn) / sizeof(alpn[0]),
+    };
+    char error[ERROR_MAX] = "";
+    struct tls_context *t = tls_context_create(&config, error, sizeof(error));
+    if (!t)
+        config_fault(f, CONFIG_PLACE("listeners", (int)n, "certificates", -1), "%s", error);
+    return t;
+}
+
+struct tls_context *certificates_load(const struct config *c, unsigned n, struct config_faults *f)
+{
+    struct pem pem = {0};
+    struct tls_context *t = read_all(c, n, &pem, f) ? create(c, n, &pem, f) : NULL;
+    free_all(&pem);
+    return t;
+}
