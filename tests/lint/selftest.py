@@ -150,6 +150,11 @@ LAYERS = [
         "<rte_mbuf.h> is not for lib/",
     ),
     (
+        "layers: OpenSSL",
+        lambda: layers_sample({"lib/high/b.h": "#include <openssl/ssl.h>\n"}),
+        "<openssl/ssl.h> is not for lib/",
+    ),
+    (
         "layers: app too deep",
         lambda: layers_sample({"app/m.c": '#include "low/a.h"\n'}),
         "is not for app/",
