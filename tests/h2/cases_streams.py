@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """RFC 9113 5: streams, their states and numbers, priorities, errors, extensions."""
 from peer import (
-    CONTINUATION,
     DATA,
     END_HEADERS,
     END_STREAM,
@@ -10,12 +9,10 @@ from peer import (
     INITIAL_WINDOW,
     MAX_STREAMS,
     PRIORITIZED,
-    PRIORITY,
     PROTOCOL_ERROR,
     REFUSED_STREAM,
     RST_STREAM,
     STREAM_CLOSED,
-    WINDOW_UPDATE,
     case,
     cases,
     conn_dies,
