@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A client and a server of ours, and what passes between them. */
+#include "pair.h"
+
+#include <string.h>
+
+static void setup(void)
+{
+    h2_pair_setup();
+}
+
+static void teardown(void)
+{
+    h2_pair_teardown();
+}
+
+static uint64_t counted(const struct h2_side *s, enum counter which)
+{
+    return counter_get(&s->counters, which);
+}
+
+START_TEST(settings_are_exchanged)
+{
+    h2_pair_connect();
+    h2_pair_run();
+    ck_assert(h2_has(&pair.client.conn, H2_CONN_SETTINGS_DONE));
+    ck_assert(h2_has(&pair.server.conn, H2_CONN_SETTINGS_DONE));
+    ck_assert(h2_has(&pair.client.conn, H2_CONN_ACKED));
+    ck_assert(h2_has(&pair.server.conn, H2_CONN_ACKED));
+    ck_assert_uint_eq(pair.client.conn.peers.max_streams, pair.settings[1].max_streams);
+    ck_assert_uint_eq(pair.client.conn.peers.initial_window, pair.settings[1].stream_window);
+    ck_assert_int_eq(pair.client.conn.send_window, pair.settings[1].connection_window);
+}
+END_TEST
+
+START_TEST(a_request_is_answered)
+{
+    struct h2_answer a;
+    h2_pair_connect();
+    ck_assert_ptr_nonnull(h2_pair_request(HTTP_GET, "/11", true, &a));
+    h2_pair_run();
+    ck_assert_uint_eq(a.status, 200);
+    ck_assert_uint_eq(a.bytes, 11);
+    ck_assert_uint_eq(a.sum, 55);
+    ck_assert(a.ended);
+    ck_assert_uint_eq(pair.requests, 1);
+    ck_assert_uint_eq(pair.server.conn.n_objects, 0);
+    ck_assert_uint_eq(pair.client.conn.n_objects, 0);
+    ck_assert_uint_eq(counted(&pair.server, COUNTER_H2_REQUESTS), 1);
+}
+END_TEST
+
+START_TEST(an_answer_without_content_ends_with_its_head)
+{
+    struct h2_answer a;
+    h2_pair_connect();
+    h2_pair_request(HTTP_GET, "/empty", true, &a);
+    h2_pair_run();
+    ck_assert_uint_eq(a.status, 204);
+    ck_assert(a.head_end && a.ended);
+}
+END_TEST
+
+/* Whatever the views look like in which it comes. */
+START_TEST(content_comes_whole)
+{
+    static const uint32_t pieces[] = {0, 1, 7, 9, 1000};
+    struct h2_answer a[3];
+    pair.piece = pieces[_i];
+    pair.settings[0].stream_window = 5000;
+    h2_pair_connect();
+    for (unsigned i = 0; i < 3; i++)
+        h2_pair_request(HTTP_GET, "/200000", true, &a[i]);
+    h2_pair_run();
+    for (unsigned i = 0; i < 3; i++) {
+        ck_assert_uint_eq(a[i].bytes, 200000);
+        ck_assert(a[i].ended);
+        ck_assert_uint_eq(a[i].sum, a[0].sum);
+    }
+    ck_assert_uint_eq(counted(&pair.server, COUNTER_H2_TX_CONTENT), 600000);
+}
+END_TEST
+
+static void upload(struct h2_answer *a, uint32_t n)
+{
+    static uint8_t bytes[100000];
+    memset(bytes, 1, sizeof(bytes));
+    struct http_stream *s = h2_pair_request(HTTP_POST, "/echo", false, a);
+    ck_assert(stream_write(&s->stream, vec_of_const(bytes, n)));
+}
+
+START_TEST(an_upload_comes_back)
+{
+    struct h2_answer a;
+    pair.piece = (uint32_t)_i;
+    h2_pair_connect();
+    upload(&a, 100000);
+    stream_end(&a.stream->stream);
+    h2_pair_run();
+    ck_assert_uint_eq(a.bytes, 100000);
+    ck_assert_uint_eq(a.sum, 100000);
+    ck_assert(a.ended);
+}
+END_TEST
+
+START_TEST(trailers_pass_both_ways)
+{
+    struct h2_answer a;
+    struct http_field field = {HTTP_TEXT("x-sum"), HTTP_TEXT("1"), false};
+    h2_pair_connect();
+    upload(&a, 10);
+    http_trailers(a.stream, &field, 1);
+    h2_pair_run();
+    ck_assert_uint_eq(a.bytes, 10);
+    ck_assert_uint_eq(a.trailers, 1);
+    ck_assert(a.ended);
+}
+END_TEST
+
+START_TEST(an_abort_resets_the_stream_alone)
+{
+    struct h2_answer a, b;
+    h2_pair_connect();
+    upload(&a, 10);
+    h2_pair_run();
+    stream_abort(&a.stream->stream);
+    h2_pair_request(HTTP_GET, "/5", true, &b);
+    h2_pair_run();
+    ck_assert_uint_eq(b.bytes, 5);
+    ck_assert_uint_eq(pair.server.conn.n_objects, 0);
+    ck_assert_uint_eq(counted(&pair.server, COUNTER_H2_RESETS_RX), 1);
+}
+END_TEST
+
+START_TEST(a_graceful_end_serves_what_is_open)
+{
+    struct h2_answer a, b;
+    h2_pair_connect();
+    upload(&a, 10);
+    h2_pair_run();
+    h2_shutdown(&pair.server.conn, pair.now);
+    h2_pair_run();
+    ck_assert(h2_has(&pair.server.conn, H2_CONN_CLOSING));
+    ck_assert_ptr_null(h2_pair_request(HTTP_GET, "/5", true, &b));
+    ck_assert(!h2_is_done(&pair.server.conn));
+    stream_end(&a.stream->stream);
+    h2_pair_run();
+    ck_assert(a.ended);
+    ck_assert(h2_is_done(&pair.server.conn));
+    ck_assert(h2_is_done(&pair.client.conn));
+}
+END_TEST
+
+START_TEST(garbage_ends_the_connection)
+{
+    h2_pair_connect();
+    h2_pair_inject(&pair.server, "GET / HTTP/1.1\r\n\r\n", 18);
+    ck_assert(h2_has(&pair.server.conn, H2_CONN_FAILED));
+    ck_assert_uint_eq(pair.server.conn.error, H2_PROTOCOL_ERROR);
+    uint8_t out[256];
+    ck_assert_uint_gt(h2_output(&pair.server.conn, out, sizeof(out), pair.now), 0);
+    ck_assert(h2_is_done(&pair.server.conn));
+}
+END_TEST
+
+START_TEST(the_transport_ends_all)
+{
+    struct h2_answer a;
+    h2_pair_connect();
+    upload(&a, 10);
+    h2_pair_run();
+    h2_input_end(&pair.client.conn, pair.now);
+    h2_pair_serve();
+    ck_assert_uint_eq(a.reset, STREAM_RESET);
+    ck_assert(h2_is_done(&pair.client.conn));
+    h2_failed(&pair.server.conn, STREAM_TIMEOUT, pair.now);
+    h2_pair_serve();
+    ck_assert_uint_eq(h2_output(&pair.server.conn, (uint8_t[64]){0}, 64, pair.now), 0);
+    ck_assert(h2_is_over(&pair.server.conn));
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *const tests[] = {
+        settings_are_exchanged,
+        a_request_is_answered,
+        an_answer_without_content_ends_with_its_head,
+        trailers_pass_both_ways,
+        an_abort_resets_the_stream_alone,
+        a_graceful_end_serves_what_is_open,
+        garbage_ends_the_connection,
+        the_transport_ends_all,
+    };
+    (void)content_comes_whole;
+    (void)an_upload_comes_back;
+    return unit_run("conn", setup, teardown, tests, sizeof(tests) / sizeof(tests[0]));
+}
