@@ -243,7 +243,8 @@ class Kernel:
 class Millrace:
     name = "millrace"
 
-    def __init__(self, wire):
+    def __init__(self, wire, more=None):
+        """more: sections of the configuration."""
         self.core = Core(wire.answers)
         self.wire = wire
         device = {
@@ -260,6 +261,7 @@ class Millrace:
             "workers": {"cores": [wire.answers], "idle": "poll"},
             "control": {"core": wire.loads},
             "memory": {"hugepages": "off"},
+            **(more or {}),
         }
         self.app = wire.lab.appliance(wire.here, config)
         self.app.settle(seconds=20)
