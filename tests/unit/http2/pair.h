@@ -7,9 +7,9 @@
  * "/echo" its content, "/N" N bytes; the client's notes what it is told.
  */
 
-#include "heap.h"
 #include "http2/internal.h"
-#include "unit.h"
+#include "support/heap.h"
+#include "support/unit.h"
 
 struct h2_side {
     struct h2 h2;
