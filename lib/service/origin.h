@@ -7,8 +7,8 @@
  * core, from files that the application has read and from its configuration; sealed, and never
  * changed from then on; shared by all workers. A reload makes another.
  *
- * Ends: workers count their users of it, each its own (a listener that names it, a response that
- * still has its bytes to send); the control core frees it when nobody names it any more and all
+ * Ends: workers count their users of it, each its own (whoever's listener or http_peer names it, a
+ * response that still has its bytes to send); the control core frees it when nobody names it any more and all
  * counts are 0.
  *
  * Besides its content an origin answers, where they are switched on:
@@ -82,7 +82,7 @@ uint64_t origin_n_bytes(const struct origin *o);
 /* Users in all workers; any thread. When it is 0 after no listener names the origin, it stays 0. */
 uint64_t origin_users(const struct origin *o);
 
-/* A worker's listener begins or ceases to name it. */
+/* A worker's listener, or http_peer, begins or ceases to name it. */
 void origin_hold(const struct origin *o, uint16_t worker);
 void origin_release(const struct origin *o, uint16_t worker);
 
