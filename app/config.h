@@ -46,13 +46,11 @@ enum config_driver {
 #undef X
 };
 
-/* X(enumerator, name in the file), by the value of enum stack_carrier */
-#define CONFIG_PROTOCOLS(X) \
-    X(TCP, "tcp")           \
-    X(HTTP2, "http2")
+/* Transport protocols. X(enumerator, name) */
+#define CONFIG_PROTOCOLS(X) X(TCP, "tcp")
 
 enum config_protocol {
-#define X(id, name) CONFIG_PROTOCOL_##id = STACK_CARRIER_##id,
+#define X(id, name) CONFIG_PROTOCOL_##id,
     CONFIG_PROTOCOLS(X)
 #undef X
 };
@@ -101,8 +99,8 @@ struct config_device {
 /* A port that a service answers on. */
 struct config_listener {
     char name[STACK_LISTENER_NAME_MAX];
-    enum config_protocol protocol;
-    struct ip_addr addr; /* ours; 0.0.0.0 and ::, see struct stack_listener */
+    enum stack_carrier carrier; /* the key `protocol` */
+    struct ip_addr addr;        /* ours; 0.0.0.0 and ::, see struct stack_listener */
     uint16_t port;
     enum service service;
     uint32_t backlog;

@@ -182,7 +182,7 @@ static void check_listener(const struct config *c, unsigned n, struct config_fau
         const struct config_listener *o = &c->listener[other];
         if (!strcmp(o->name, l->name))
             config_fault(f, LISTENER(n, "name"), "the same as that of listeners[%u]", other);
-        if (o->port == l->port && o->protocol == l->protocol && ip_eq(&o->addr, &l->addr))
+        if (o->port == l->port && ip_eq(&o->addr, &l->addr))
             config_fault(f, LISTENER(n, "port"), "'%s' has port %u of that address already",
                          o->name, l->port);
     }

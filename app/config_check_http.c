@@ -66,7 +66,7 @@ static void check_service(const struct config *c, const struct config_listener *
                           struct config_faults *f)
 {
     bool origin = l->service == SERVICE_ORIGIN;
-    bool http = l->protocol == CONFIG_PROTOCOL_HTTP2;
+    bool http = l->carrier == STACK_CARRIER_HTTP2;
     if (origin && !http)
         config_fault(f, LISTENER(n, "service"),
                      "service 'origin' speaks HTTP: it needs 'protocol: http2'");
@@ -86,7 +86,7 @@ static void check_tls(const struct config *c, const struct config_listener *l, u
                       struct config_faults *f)
 {
     bool wanted = l->client_auth != TLS_CLIENT_AUTH_OFF;
-    if (l->n_certificates && l->protocol == CONFIG_PROTOCOL_TCP)
+    if (l->n_certificates && l->carrier == STACK_CARRIER_TCP)
         config_fault(f, LISTENER(n, "certificates"), "mean nothing to protocol 'tcp'");
     if (!l->n_certificates && wanted)
         config_fault(f, LISTENER(n, "client-auth"), "means nothing without 'certificates'");

@@ -21,11 +21,8 @@ static const char *const driver_texts[] = {
 #undef X
 };
 
-static const char *const protocols[] = {
-#define X(id, name) name,
-    CONFIG_PROTOCOLS(X)
-#undef X
-};
+static const char *const carriers[] = {
+    [STACK_CARRIER_TCP] = "tcp", [STACK_CARRIER_HTTP2] = "http2"};
 static const char *const services[] = {
 #define X(id, name, text) name,
     SERVICES(X)
@@ -137,7 +134,7 @@ static const struct config_key listeners_keys[] = {
     {"name", CONFIG_NAME, LISTENER(name), .max = STACK_LISTENER_NAME_MAX - 1, .sample = "web",
      .needed = ~0u, .live = true,
      .text = "what you call it here and in all output: a-z 0-9 _ . -"},
-    {"protocol", CONFIG_ENUM, LISTENER(protocol), NAMES(protocols), .preset = "tcp",
+    {"protocol", CONFIG_ENUM, LISTENER(carrier), NAMES(carriers), .preset = "tcp",
      .sample = "http2", .live = true,
      .text = "what carries the service: tcp (if not given), or http2, over TLS or without"},
     {"address", CONFIG_ADDRESS, LISTENER(addr), .preset = "any", .live = true,

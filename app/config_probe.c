@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "app/assets.h"
 #include "app/config_fault.h"
 #include "app/config_value.h"
 #include "app/netdev.h"
@@ -184,6 +185,14 @@ unsigned config_probe_start(const struct config *c, const char *file, FILE *erro
     return config_faults_flush(&f, errors);
 }
 
+/* Tries what a start or a reload would read. */
+static void probe_assets(const struct config *c, struct config_faults *f)
+{
+    struct assets_store store = {0};
+    assets_release(assets_load(&store, c, f));
+    assets_reap(&store);
+}
+
 unsigned config_probe(const struct config *c, const char *file, FILE *errors)
 {
     struct config_faults f = {.file = file, .tree = c->tree};
@@ -195,5 +204,8 @@ unsigned config_probe(const struct config *c, const char *file, FILE *errors)
     probe_directory(c->capture.directory, CONFIG_PLACE("capture", -1, "directory", -1), &f);
     if (c->log.file)
         probe_parent(c->log.file, CONFIG_PLACE("log", -1, "file", -1), &f);
+    if (c->access_log.file)
+        probe_parent(c->access_log.file, CONFIG_PLACE("access-log", -1, "file", -1), &f);
+    probe_assets(c, &f);
     return config_faults_flush(&f, errors);
 }

@@ -19,6 +19,7 @@
 
 #define TICK_MS_IDLE    100
 #define TICK_MS_CAPTURE 5
+#define TICK_MS_ACCESS  10 /* while an access log is written */
 
 struct control {
     struct runtime *rt;
@@ -29,6 +30,8 @@ struct control {
     int period_ms; /* of timer */
     tick_t alive_at;
     tick_t links_at;
+    tick_t rest_at;
+    int access_error;    /* as last said */
     uint64_t duplicates; /* as last seen */
     struct log_limit duplicates_limit;
     bool stop;
@@ -40,6 +43,7 @@ static void signal_set(sigset_t *set)
     sigaddset(set, SIGTERM);
     sigaddset(set, SIGINT);
     sigaddset(set, SIGHUP);
+    sigaddset(set, SIGUSR1);
 }
 
 bool control_block_signals(void)
@@ -67,10 +71,10 @@ static void set_period(struct control *c, int ms)
     c->period_ms = ms;
 }
 
-static void log_lines(char *text)
+static void log_lines(const char *what, char *text)
 {
     for (char *save, *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save))
-        log_error("reload: %s", line);
+        log_error("%s: %s", what, line);
 }
 
 static void reload(struct control *c)
@@ -82,7 +86,7 @@ static void reload(struct control *c)
     if (errors) {
         int ret = runtime_reload(c->rt, errors);
         fclose(errors);
-        log_lines(text);
+        log_lines("reload", text);
         if (ret < 0)
             log_error("the configuration that was in force stays");
     }
@@ -90,21 +94,40 @@ static void reload(struct control *c)
     notify_ready();
 }
 
+static void reopen_logs(struct control *c)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *errors = open_memstream(&text, &size);
+    if (!errors)
+        return;
+    bool done = engine_reopen_logs(c->rt, errors);
+    fclose(errors);
+    log_lines("logs", text);
+    free(text);
+    if (done)
+        log_info("log files are opened anew");
+}
+
 /* One read takes all that wait, so that no storm of SIGHUP keeps a SIGTERM from being seen. */
 static void on_signal(struct control *c)
 {
     struct signalfd_siginfo s[8];
     bool again = false;
+    bool reopen = false;
     ssize_t n = read(c->signals, s, sizeof(s));
     for (ssize_t i = 0; i < n / (ssize_t)sizeof(s[0]); i++) {
         again |= s[i].ssi_signo == SIGHUP;
-        if (s[i].ssi_signo == SIGHUP || c->stop)
+        reopen |= s[i].ssi_signo == SIGUSR1;
+        if (s[i].ssi_signo == SIGHUP || s[i].ssi_signo == SIGUSR1 || c->stop)
             continue;
         log_notice("%s: stopping", s[i].ssi_signo == SIGINT ? "interrupted" : "terminated");
         c->stop = true;
     }
     if (again && !c->stop)
-        reload(c);
+        reload(c); /* which opens the logs, too */
+    else if (reopen)
+        reopen_logs(c);
 }
 
 static void look_at_workers(struct control *c)
@@ -162,6 +185,26 @@ static void look_at_links(struct control *c)
     }
 }
 
+static void look_at_access_log(struct control *c)
+{
+    int error = c->rt->access_log.error;
+    if (error != 0 && error != c->access_error)
+        log_error("access log: %s", strerror(error));
+    c->access_error = error;
+}
+
+/* Once a second: the time of day, and what reloads have left. */
+static void look_at_rest(struct control *c)
+{
+    tick_t now = engine_now(c->rt);
+    if (now < c->rest_at)
+        return;
+    c->rest_at = tick_after(now, TICK_SEC);
+    engine_set_wall(c->rt);
+    assets_reap(&c->rt->assets_store);
+    look_at_access_log(c);
+}
+
 static void on_timer(struct control *c)
 {
     uint64_t times;
@@ -170,7 +213,9 @@ static void on_timer(struct control *c)
     look_at_workers(c);
     look_at_addresses(c);
     look_at_links(c);
+    look_at_rest(c);
     capture_drain(c->rt);
+    engine_write_access_log(c->rt);
 }
 
 /* How often to look at everything, in milliseconds. */
@@ -178,6 +223,8 @@ static int period(const struct control *c)
 {
     if (c->rt->capture.state == CAPTURE_RUNNING)
         return TICK_MS_CAPTURE;
+    if (c->rt->config->access_log.sample)
+        return TICK_MS_ACCESS;
     int notify = (int)(tick_min(notify_interval() / 2, TICK_MS_IDLE * TICK_MS) / TICK_MS);
     return notify > 0 ? notify : 1;
 }

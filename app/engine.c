@@ -33,6 +33,17 @@ tick_t engine_now(const struct runtime *rt)
     return clock_tick(&rt->clock, rte_rdtsc());
 }
 
+/* A new value costs each worker a look: what the two clocks differ by within a reading is none. */
+void engine_set_wall(struct runtime *rt)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_REALTIME, &t);
+    int64_t wall = (int64_t)t.tv_sec * (int64_t)TICK_SEC + t.tv_nsec - (int64_t)engine_now(rt);
+    int64_t moved = wall - atomic_load(&rt->wall);
+    if (moved > (int64_t)TICK_MS || moved < -(int64_t)TICK_MS)
+        atomic_store(&rt->wall, wall);
+}
+
 /* ---- devices and pools ---- */
 
 static bool open_ports(struct runtime *rt)
@@ -154,7 +165,17 @@ struct iface_config *engine_ifaces(const struct runtime *rt, const struct config
     return iface;
 }
 
-struct stack_listener *engine_listeners(const struct config *c)
+static void hold_origin(const void *context, uint16_t worker)
+{
+    origin_hold(context, worker);
+}
+
+static void release_origin(const void *context, uint16_t worker)
+{
+    origin_release(context, worker);
+}
+
+struct stack_listener *engine_listeners(const struct config *c, const struct assets *a)
 {
     struct stack_listener *to = calloc(c->n_listeners + 1, sizeof(*to)); /* never of no bytes */
     for (unsigned i = 0; to && i < c->n_listeners; i++) {
@@ -165,6 +186,14 @@ struct stack_listener *engine_listeners(const struct config *c)
         to[i].service = service_of(from->service);
         to[i].backlog = from->backlog;
         to[i].no_cookies = !from->syn_cookies;
+        to[i].carrier = from->carrier;
+        to[i].tls = assets_tls(a, i);
+        to[i].context = assets_origin(a, i);
+        to[i].context_hold = hold_origin;
+        to[i].context_release = release_origin;
+        to[i].handshakes = from->handshakes;
+        to[i].prefix_handshakes = from->prefix_handshakes;
+        to[i].handshake_timeout = from->handshake_timeout;
     }
     return to;
 }
@@ -181,6 +210,8 @@ struct stack_config engine_stack_config(const struct runtime *rt, const struct c
         .icmp = c->icmp,
         .limits = c->limits,
         .tcp = c->tcp,
+        .http2 = c->http2,
+        .ticket_lifetime = c->tls.ticket_lifetime,
         .n_listeners = (uint16_t)c->n_listeners,
         .listener = listener,
     };
@@ -278,11 +309,14 @@ static bool create_worker(struct runtime *rt, unsigned i)
     w->max_sleep_us = c->workers.max_sleep_us;
     w->stop = &rt->stop;
     w->config = &rt->stack[i];
+    w->wall = &rt->wall;
     atomic_store(&w->idle, (int)c->workers.idle);
     memory_init(&w->memory);
     if (i > 0)
         memcpy(w->seed, rt->worker[0].seed, sizeof(w->seed)); /* one host, one seed (stack.h) */
     else if (getrandom(w->seed, sizeof(w->seed), 0) != sizeof(w->seed))
+        return false;
+    if (!access_ring_init(&w->access, ACCESS_RING_BYTES, c->access_log.sample))
         return false;
     w->record = new_record();
     w->tx = calloc(rt->n_ports, sizeof(*w->tx));
@@ -305,7 +339,7 @@ static bool create_workers(struct runtime *rt)
     rt->watchdog = calloc(rt->n_workers, sizeof(*rt->watchdog));
     rt->stack = calloc(rt->n_workers, sizeof(*rt->stack));
     rt->iface = engine_ifaces(rt, rt->config);
-    rt->listener = engine_listeners(rt->config);
+    rt->listener = engine_listeners(rt->config, rt->assets);
     bool ok =
         rt->worker && rt->watchdog && rt->stack && rt->iface && rt->listener && create_pairs(rt);
     for (unsigned i = 0; ok && i < rt->n_workers; i++)
@@ -349,6 +383,7 @@ static bool all_running(const struct runtime *rt)
 static bool launch(struct runtime *rt)
 {
     clock_set(&rt->clock, rte_rdtsc(), rte_get_tsc_hz());
+    engine_set_wall(rt);
     for (unsigned i = 0; i < rt->n_workers; i++) {
         int ret = rte_eal_remote_launch(worker_main, &rt->worker[i], rt->worker[i].lcore);
         if (ret < 0) {
@@ -363,6 +398,16 @@ static bool launch(struct runtime *rt)
     return all_running(rt);
 }
 
+/* Logs what was written to a stream of memory, which is closed, and its text freed. */
+static void log_faults(FILE *faults, char **text)
+{
+    fclose(faults);
+    for (char *save, *line = *text ? strtok_r(*text, "\n", &save) : NULL; line;
+         line = strtok_r(NULL, "\n", &save))
+        log_error("%s", line);
+    free(*text);
+}
+
 /* Before DPDK starts, whose messages name other causes. */
 static bool fits(const struct runtime *rt)
 {
@@ -372,18 +417,36 @@ static bool fits(const struct runtime *rt)
     if (!faults)
         return false;
     unsigned n = config_probe_start(rt->config, rt->file, faults);
-    fclose(faults);
-    for (char *save, *line = text ? strtok_r(text, "\n", &save) : NULL; line;
-         line = strtok_r(NULL, "\n", &save))
-        log_error("%s", line);
-    free(text);
+    log_faults(faults, &text);
     return n == 0;
+}
+
+/* Certificates, sites, and the access log's file. */
+static bool load_assets(struct runtime *rt)
+{
+    const struct config *c = rt->config;
+    char *text = NULL;
+    size_t size;
+    FILE *faults = open_memstream(&text, &size);
+    if (!faults)
+        return false;
+    struct config_faults f = {.file = rt->file, .tree = c->tree};
+    rt->assets = assets_load(&rt->assets_store, c, &f);
+    config_faults_flush(&f, faults);
+    log_faults(faults, &text);
+    if (rt->assets && c->access_log.sample &&
+        !access_log_open(&rt->access_log, c->access_log.file)) {
+        log_error("access-log.file %s: %s", c->access_log.file ? c->access_log.file : "stdout",
+                  strerror(errno));
+        return false;
+    }
+    return rt->assets;
 }
 
 bool engine_start(struct runtime *rt)
 {
     const struct config *c = rt->config;
-    if (!fits(rt))
+    if (!fits(rt) || !load_assets(rt))
         return false;
     rt->pool_packets = plan_packets(c);
     steer_init(&rt->steer, (uint16_t)c->workers.n);
@@ -392,6 +455,15 @@ bool engine_start(struct runtime *rt)
     rt->hugepages_gone = eal == EAL_HUGEPAGES_GONE;
     return rt->eal && open_ports(rt) && create_pools(rt) && start_ports(rt) && create_workers(rt) &&
            launch(rt);
+}
+
+void engine_write_access_log(struct runtime *rt)
+{
+    int64_t wall = atomic_load(&rt->wall);
+    for (unsigned i = 0; rt->worker && i < rt->n_workers; i++)
+        if (rt->worker[i].access.ring)
+            access_log_drain(&rt->access_log, &rt->worker[i].access, wall);
+    access_log_flush(&rt->access_log);
 }
 
 /* ---- stopping ---- */
@@ -433,6 +505,7 @@ static void destroy_workers(struct runtime *rt)
     for (unsigned i = 0; rt->worker && i < rt->n_workers; i++) {
         struct worker *w = &rt->worker[i];
         mailbox_destroy(&w->mail);
+        access_ring_fini(&w->access);
         free(w->record);
         free(w->batch);
         free(w->tx);
@@ -445,6 +518,15 @@ static void destroy_workers(struct runtime *rt)
     free(rt->listener);
 }
 
+/* After the workers, whose last requests are in the access log too. */
+static void drop_assets(struct runtime *rt)
+{
+    access_log_close(&rt->access_log);
+    assets_release(rt->assets);
+    if (assets_reap(&rt->assets_store) > 0)
+        log_error("a stopped worker still uses an origin");
+}
+
 bool engine_stop(struct runtime *rt)
 {
     atomic_store(&rt->stop, true);
@@ -452,7 +534,9 @@ bool engine_stop(struct runtime *rt)
         return false;
     if (rt->launched)
         rte_eal_mp_wait_lcore();
+    engine_write_access_log(rt);
     destroy_workers(rt);
+    drop_assets(rt);
     for (unsigned i = 0; i < rt->n_ports; i++)
         port_close(&rt->port[i]);
     free(rt->port);

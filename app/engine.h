@@ -11,6 +11,8 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
+#include "app/access_log.h"
+#include "app/assets.h"
 #include "app/capture.h"
 #include "app/clock.h"
 #include "app/config.h"
@@ -44,6 +46,11 @@ struct runtime {
     struct iface_config *iface;
     struct stack_listener *listener;
 
+    struct assets_store assets_store;
+    struct assets *assets; /* of config */
+    struct access_log access_log;
+    _Atomic int64_t wall; /* nanoseconds of the Unix epoch at tick 0 */
+
     struct capture capture;
     _Atomic bool stop;
     bool no_hugepages;   /* from the command line */
@@ -54,8 +61,8 @@ struct runtime {
 
 /*
  * Puts everything together and starts the workers. rt is zeroed but for file, config and
- * no_hugepages, which are the caller's. False: the log has said why; engine_stop is due in either
- * case.
+ * no_hugepages, which are the caller's, and access_log.fd, -1. False: the log has said why;
+ * engine_stop is due in either case.
  */
 bool engine_start(struct runtime *rt);
 
@@ -69,13 +76,23 @@ bool engine_stop(struct runtime *rt);
  */
 struct iface_config *engine_ifaces(const struct runtime *rt, const struct config *c);
 
-/* The listeners of a configuration; the caller frees. NULL: no memory. */
-struct stack_listener *engine_listeners(const struct config *c);
+/* The listeners of a configuration with its assets, which have to outlive them; the caller frees.
+ * NULL: no memory. */
+struct stack_listener *engine_listeners(const struct config *c, const struct assets *a);
+
+/* Looks at the system's clock for rt->wall: when it is started, and about once a second. */
+void engine_set_wall(struct runtime *rt);
 
 /* What worker w's stack is told; iface and listener are the caller's. */
 struct stack_config engine_stack_config(const struct runtime *rt, const struct config *c,
                                         const struct iface_config *iface,
                                         const struct stack_listener *listener, unsigned w);
+
+/* Opens the files of both logs again, under the names in force. False: the reason is on errors. */
+bool engine_reopen_logs(struct runtime *rt, FILE *errors);
+
+/* Writes down what the workers have noted. */
+void engine_write_access_log(struct runtime *rt);
 
 /* The tick of this moment. Any thread. */
 tick_t engine_now(const struct runtime *rt);

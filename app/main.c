@@ -12,11 +12,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "app/cert.h"
 #include "app/config.h"
 #include "app/control.h"
 #include "app/engine.h"
 #include "app/log.h"
 #include "app/notify.h"
+#include "app/openssl_memory.h"
 
 #define DEFAULT_CONFIG "/etc/millrace/millrace.yaml"
 
@@ -34,6 +36,7 @@ static const char help[] =
     "                                    --no-hugepages: whatever memory.hugepages says\n"
     "  millrace --check [FILE]           say whether FILE is valid, and what keeps it from starting "
     "here\n"
+    "  millrace cert --out DIR           make a certificate for a first run; cert --help says more\n"
     "  millrace --example                print every key with its default, commented\n"
     "  millrace --version\n"
     "  millrace --help\n"
@@ -107,7 +110,8 @@ static int run(const char *file, bool no_hugepages)
     struct config *c = config_load(file, stderr);
     if (!c)
         return EXIT_CONFIG;
-    struct runtime rt = {.file = file, .config = c, .no_hugepages = no_hugepages};
+    struct runtime rt = {
+        .file = file, .config = c, .no_hugepages = no_hugepages, .access_log.fd = -1};
     struct http *http = NULL;
     int code = EXIT_START;
     /* The socket first: DPDK takes a while, and a second appliance has to notice before that. */
@@ -177,6 +181,12 @@ int main(int argc, char **argv)
 {
     if (!have_standard_files())
         return EXIT_START;
+    if (!openssl_memory_init()) {
+        fputs("millrace: something has used OpenSSL already\n", stderr);
+        return EXIT_START;
+    }
+    if (argc > 1 && !strcmp(argv[1], "cert"))
+        return cert_main(argc - 1, argv + 1);
     struct options o = {.file = DEFAULT_CONFIG};
     int code = parse(argc, argv, &o);
     if (code >= 0)

@@ -19,8 +19,10 @@ struct reload_mail {
     struct stack_config config;
     struct iface_config *iface;      /* owned */
     struct stack_listener *listener; /* owned */
+    struct assets *assets;           /* that the listeners point to; held */
     enum config_idle idle;
     uint32_t max_sleep_us;
+    uint32_t access_sample;
     tick_t now; /* the same for all: trials of new addresses end at the same moment */
     int error;  /* out: stack_configure's */
 };
@@ -32,6 +34,7 @@ static void reload_run(struct worker *w, struct mail *m)
     if (r->error < 0)
         return;
     w->max_sleep_us = r->max_sleep_us;
+    w->access.sample = r->access_sample;
     w->sleep_us = 0;
     atomic_store_explicit(&w->idle, (int)r->idle, memory_order_relaxed);
 }
@@ -41,17 +44,26 @@ static void reload_release(struct mail *m)
     struct reload_mail *r = (struct reload_mail *)m;
     free(r->iface);
     free(r->listener);
+    assets_release(r->assets);
     free(r);
 }
 
-static struct reload_mail *reload_mail(const struct runtime *rt, const struct config *c, unsigned w,
-                                       bool firm, tick_t now)
+/* A configuration, and what it names in files. */
+struct revision {
+    struct config *config;
+    struct assets *assets;
+};
+
+static struct reload_mail *reload_mail(const struct runtime *rt, const struct revision *v,
+                                       unsigned w, bool firm, tick_t now)
 {
+    const struct config *c = v->config;
     struct reload_mail *r = calloc(1, sizeof(*r));
     if (!r)
         return NULL;
+    r->assets = assets_hold(v->assets);
     r->iface = engine_ifaces(rt, c);
-    r->listener = engine_listeners(c);
+    r->listener = engine_listeners(c, v->assets);
     r->mail = (struct mail){.run = reload_run, .release = reload_release, .firm = firm};
     if (!r->iface || !r->listener) {
         reload_release(&r->mail);
@@ -61,6 +73,7 @@ static struct reload_mail *reload_mail(const struct runtime *rt, const struct co
     r->now = now;
     r->idle = c->workers.idle;
     r->max_sleep_us = c->workers.max_sleep_us;
+    r->access_sample = c->access_log.sample;
     return r;
 }
 
@@ -69,13 +82,13 @@ struct letters {
     struct reload_mail *to[CONFIG_WORKERS_MAX];
 };
 
-static bool write_letters(const struct runtime *rt, const struct config *c, bool firm,
+static bool write_letters(const struct runtime *rt, const struct revision *v, bool firm,
                           struct letters *l)
 {
     bool all = true;
     tick_t now = engine_now(rt);
     for (unsigned w = 0; w < rt->n_workers; w++) {
-        l->to[w] = reload_mail(rt, c, w, firm, now);
+        l->to[w] = reload_mail(rt, v, w, firm, now);
         all &= l->to[w] != NULL;
     }
     return all;
@@ -131,11 +144,12 @@ static int tell_all(struct runtime *rt, struct letters *next, struct letters *un
     return 0;
 }
 
-static int tell_workers(struct runtime *rt, const struct config *c, FILE *errors)
+static int tell_workers(struct runtime *rt, const struct revision *v, FILE *errors)
 {
     struct letters next, undo;
-    bool written = write_letters(rt, c, false, &next);
-    written &= write_letters(rt, rt->config, true, &undo);
+    const struct revision now = {rt->config, rt->assets};
+    bool written = write_letters(rt, v, false, &next);
+    written &= write_letters(rt, &now, true, &undo);
     int error = written ? tell_all(rt, &next, &undo, errors) : RUNTIME_E_REFUSED;
     if (!written)
         fputs("no memory\n", errors);
@@ -144,38 +158,70 @@ static int tell_workers(struct runtime *rt, const struct config *c, FILE *errors
     return error;
 }
 
-static bool switch_log(const struct config *c, FILE *errors)
+/* Each is opened again, though it has the same name: that is how a file is rotated. */
+static bool switch_logs(struct runtime *rt, const struct config *c, FILE *errors)
 {
-    if (log_open(c->log.level, c->log.file, c->log.json))
+    if (!log_open(c->log.level, c->log.file, c->log.json)) {
+        fprintf(errors, "log.file: %s: %s\n", c->log.file, strerror(errno));
+        return false;
+    }
+    const char *file = c->access_log.file;
+    if (!c->access_log.sample || access_log_open(&rt->access_log, file))
         return true;
-    fprintf(errors, "log.file: %s: %s\n", c->log.file, strerror(errno));
+    fprintf(errors, "access-log.file: %s: %s\n", file ? file : "standard output", strerror(errno));
     return false;
 }
 
+bool engine_reopen_logs(struct runtime *rt, FILE *errors)
+{
+    return switch_logs(rt, rt->config, errors);
+}
+
 /* False: all is as it was. */
-static bool put_in_force(struct runtime *rt, const struct config *c, FILE *errors)
+static bool put_in_force(struct runtime *rt, const struct revision *v, FILE *errors)
 {
     const struct config *now = rt->config;
-    if (!config_reloadable(now, c, errors) || !switch_log(c, errors))
+    if (!switch_logs(rt, v->config, errors)) {
+        switch_logs(rt, now, errors);
         return false;
-    if (tell_workers(rt, c, errors) == 0)
+    }
+    if (tell_workers(rt, v, errors) == 0)
         return true;
-    switch_log(now, errors);
+    switch_logs(rt, now, errors);
     return false;
+}
+
+/* All that can be found out before anything changes. */
+static bool read_revision(struct runtime *rt, struct revision *v, FILE *errors)
+{
+    v->config = config_load(rt->file, errors);
+    if (!v->config || !config_reloadable(rt->config, v->config, errors))
+        return false;
+    struct config_faults f = {.file = rt->file, .tree = v->config->tree};
+    v->assets = assets_load(&rt->assets_store, v->config, &f);
+    config_faults_flush(&f, errors);
+    return v->assets;
+}
+
+static void drop_revision(struct runtime *rt, struct revision *v)
+{
+    config_free(v->config);
+    assets_release(v->assets);
+    assets_reap(&rt->assets_store);
 }
 
 int runtime_reload(struct runtime *rt, FILE *errors)
 {
-    struct config *next = config_load(rt->file, errors);
-    if (!next)
-        return RUNTIME_E_REFUSED;
-    if (!put_in_force(rt, next, errors)) {
-        config_free(next);
+    struct revision next = {0};
+    if (!read_revision(rt, &next, errors) || !put_in_force(rt, &next, errors)) {
+        drop_revision(rt, &next);
         return RUNTIME_E_REFUSED;
     }
-    eal_log(next->log.level);
-    config_free(rt->config);
-    rt->config = next;
+    struct revision old = {rt->config, rt->assets};
+    eal_log(next.config->log.level);
+    rt->config = next.config;
+    rt->assets = next.assets;
+    drop_revision(rt, &old);
     log_notice("%s is in force", rt->file);
     return 0;
 }

@@ -12,6 +12,8 @@
 #include <rte_pause.h>
 #include <rte_ring.h>
 
+#include "app/openssl_memory.h"
+
 #define PUBLISH_HZ     100             /* times a second that the counters are published */
 #define OUTPUT_ROUNDS  16              /* bursts of one interface in a turn */
 #define HELD_TICKS     (100 * TICK_MS) /* a device that takes nothing for so long is stuck */
@@ -343,12 +345,22 @@ static void publish(struct worker *w)
     record_publish(w->record, w->counters.count);
 }
 
+static void set_wall(struct worker *w)
+{
+    int64_t wall = atomic_load_explicit(w->wall, memory_order_relaxed);
+    if (wall == w->wall_set)
+        return;
+    w->wall_set = wall;
+    stack_set_wall(w->stack, wall);
+}
+
 static void account(struct worker *w, bool worked, uint64_t cycles, uint64_t tsc)
 {
     counter_add(&w->counters, COUNTER_TURNS, 1);
     counter_add(&w->counters, worked ? COUNTER_BUSY_CYCLES : COUNTER_IDLE_CYCLES, cycles);
     if (tsc >= w->publish_at) {
         publish(w);
+        set_wall(w);
         w->publish_at = tsc + w->clock->hz / PUBLISH_HZ;
     }
 }
@@ -436,6 +448,11 @@ static void drain(struct worker *w)
         drop_held(w, &w->tx[i], DROP_ADMIN_DOWN);
 }
 
+static void log_request(void *ctx, const struct http_peer *peer, const struct http_record *r)
+{
+    access_ring_put(&((struct worker *)ctx)->access, peer, r);
+}
+
 static bool start(struct worker *w)
 {
     struct stack_env env = {
@@ -443,6 +460,7 @@ static bool start(struct worker *w)
         .pool = &w->pool->pkt,
         .counters = &w->counters,
         .handoff = w->n_workers > 1 ? handoff : NULL,
+        .log = log_request,
         .ctx = w,
     };
     memcpy(env.seed, w->seed, sizeof(env.seed));
@@ -469,6 +487,7 @@ int worker_main(void *worker)
     struct worker *w = worker;
     block_signals();
     if (start(w)) {
+        set_wall(w);
         atomic_store(&w->state, WORKER_RUNNING);
         run(w);
         drain(w);
@@ -476,6 +495,7 @@ int worker_main(void *worker)
         w->stack = NULL;
         publish(w);
     }
+    openssl_memory_trim();
     atomic_store(&w->state, WORKER_STOPPED);
     return 0;
 }

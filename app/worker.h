@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "app/access_log.h"
 #include "app/capture_ring.h"
 #include "app/clock.h"
 #include "app/config.h"
@@ -88,6 +89,7 @@ struct worker {
     uint32_t sleep_us;
 
     struct capture_ring *capture; /* NULL: off. Set by mail */
+    struct access_ring access;    /* its sample is set by mail */
     struct mailbox mail;
 
     uint16_t core;
@@ -95,9 +97,11 @@ struct worker {
     uint16_t numa;
     const struct stack_config *config; /* control thread's; read at start only */
     uint8_t seed[32];
-    const _Atomic bool *stop; /* written by the control thread */
-    _Atomic int state;        /* enum worker_state, as the worker says; never STUCK */
-    _Atomic int error;        /* enum stack_error with STOPPED before RUNNING */
+    const _Atomic int64_t *wall; /* written by the control thread: see stack_set_wall */
+    int64_t wall_set;            /* what the stack was told */
+    const _Atomic bool *stop;    /* written by the control thread */
+    _Atomic int state;           /* enum worker_state, as the worker says; never STUCK */
+    _Atomic int error;           /* enum stack_error with STOPPED before RUNNING */
 };
 
 /* The worker's life, on its lcore: for rte_eal_remote_launch. Returns 0. */

@@ -326,7 +326,7 @@ START_TEST(what_http_needs_arrives)
     ck_assert_uint_eq(c->response[1].status, 200);
     ck_assert_str_eq(c->response[1].file, "/f");
     const struct config_listener *l = c->listener;
-    ck_assert_int_eq(l->protocol, CONFIG_PROTOCOL_HTTP2);
+    ck_assert_int_eq(l->carrier, STACK_CARRIER_HTTP2);
     ck_assert_uint_eq(l->n_certificates, 2);
     ck_assert_str_eq(l->certificate[0], "b");
     ck_assert_str_eq(l->certificate[1], "a");
@@ -358,7 +358,7 @@ START_TEST(listeners_arrive)
     ck_assert_uint_eq(c->listener[0].backlog, 1024);
     ck_assert(c->listener[0].syn_cookies);
     expect_ip(&c->listener[1].addr, "0.0.0.0");
-    ck_assert_int_eq(c->listener[1].protocol, CONFIG_PROTOCOL_TCP);
+    ck_assert_int_eq(c->listener[1].carrier, STACK_CARRIER_TCP);
     ck_assert_int_eq(c->listener[1].service, SERVICE_DISCARD);
     ck_assert_str_eq(c->listener[2].name, "echo.a");
     expect_ip(&c->listener[2].addr, "10.0.0.1");
@@ -818,6 +818,8 @@ START_TEST(refuses_http_that_does_not_fit_together)
          "'origin'\n"},
         {"listeners: [{name: a, port: 7, service: origin, protocol: http2}]\n",
          "f:1: listeners[0]: service 'origin' needs an 'origin' to serve\n"},
+        {SITE "listeners: [{name: a, port: 7, service: echo}, {name: b, port: 7, " WEB "}]\n",
+         "f:3: listeners[1].port: 'a' has port 7 of that address already\n"},
         {SITE "listeners: [{name: a, port: 7, service: echo, origin: site}]\n",
          "f:3: listeners[0].origin: means nothing to service 'echo'\n"},
         {SITE "listeners: [{name: a, port: 7, service: echo, certificates: [mine]}]\n",
