@@ -12,8 +12,12 @@
 #include "tls/internal.h"
 #include "tls/names.h"
 
-/* RFC 9113 9.2.2 leaves these of TLS 1.2, and RFC 9325 4.2 recommends them. */
-#define CIPHERS "ECDHE+AESGCM:ECDHE+CHACHA20"
+/*
+ * What RFC 9113 9.2.2 leaves of TLS 1.2, and all of TLS 1.3. Those with SHA-256 come first: a
+ * handshake derives a dozen keys, and processors have instructions for that hash, not for SHA-384.
+ */
+#define CIPHERS "ECDHE+AES128+AESGCM:ECDHE+AESGCM:ECDHE+CHACHA20"
+#define SUITES  "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256"
 
 struct tls_context {
     atomic_uint refs;
@@ -110,7 +114,8 @@ static SSL_CTX *new_ctx(const SSL_METHOD *method)
     SSL_CTX_set_options(ctx, SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION);
     SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_OFF);
     SSL_CTX_set_read_ahead(ctx, 0);
-    if (set_versions(ctx, TLS_VERSION_1_2) && SSL_CTX_set_cipher_list(ctx, CIPHERS) == 1)
+    if (set_versions(ctx, TLS_VERSION_1_2) && SSL_CTX_set_cipher_list(ctx, CIPHERS) == 1 &&
+        SSL_CTX_set_ciphersuites(ctx, SUITES) == 1)
         return ctx;
     SSL_CTX_free(ctx);
     return NULL;

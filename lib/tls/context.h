@@ -43,7 +43,7 @@ struct tls_config {
     enum tls_version min_version;
     const char *ciphers;   /* of TLS 1.2, OpenSSL's syntax; NULL: ECDHE with AEAD only, none of
                               RFC 9113 appendix A */
-    const char *suites;    /* of TLS 1.3; NULL: OpenSSL's */
+    const char *suites;    /* of TLS 1.3; NULL: all but CCM, AES with 128 bits first */
     const char *groups;    /* NULL: OpenSSL's */
     const char *client_ca; /* PEM; NULL: none */
     size_t client_ca_len;
