@@ -309,14 +309,12 @@ def content_is_credited_as_it_is_consumed(target):
 
 @case("6.1")
 def padding_is_credited(target):
-    """Of frames that are nearly all padding, more than any window."""
-    with target.connect() as conn:
+    """Half of all these frames, and more than any window."""
+    with target.connect((INITIAL_WINDOW, WINDOW_MAX)) as conn:
+        conn.credit(0, WINDOW_MAX - WINDOW)
         conn.post(1)
-        start = min(conn.window, conn.window_of(1))
-        frames = min(3 * start // 272, 3000)
-        content = bytes(16 * frames)
-        conn.upload(1, content, piece=16, pad=255)
-        conn.credit(1, len(content))
+        content = bytes(255 * (3 * min(conn.window, conn.window_of(1)) // 511))
+        conn.upload(1, content, piece=255, pad=255)
         assert conn.served(1, patience=10).body == content
 
 
