@@ -79,6 +79,34 @@ enum ctl_connection_flag {
     CTL_CONNECTION_PASSIVE = 1u << 5, /* the other side opened it */
 };
 
+#define CTL_SERVER_NAME_MAX 64
+
+/* TLS on a connection. */
+struct ctl_tls {
+    const char *version; /* "TLSv1.3"; "": still in the handshake; NULL: none */
+    const char *cipher;
+    const char *group; /* of the key exchange; "": not known */
+    bool resumed;
+    char server_name[CTL_SERVER_NAME_MAX]; /* as the client asked, cut; "": it did not */
+};
+
+/* HTTP/2 on a connection. */
+struct ctl_http2 {
+    const char *goaway;     /* NULL: none of HTTP/2. "none"; "announced" (the first, with no last
+                               stream) or "sent" by us, "received", "both"; "failed": with an error */
+    uint32_t streams;       /* open */
+    uint64_t total_streams; /* ever opened */
+    uint64_t requests;      /* told to the service */
+    int64_t send_window;    /* bytes of content, of the connection */
+    int64_t receive_window;
+    uint32_t glitches; /* points, see the counters h2_glitch_ */
+    uint64_t rx_frames;
+    uint64_t tx_frames;
+    uint32_t memory;          /* bytes pinned by its streams, tables and frames */
+    uint32_t rx_header_table; /* bounds of HPACK's tables: of what comes, of what goes */
+    uint32_t tx_header_table;
+};
+
 /* One connection, as `ss -ti` shows one. Names are constants or the connection's own copies. */
 struct ctl_connection {
     ctl_id_t id;
@@ -123,6 +151,8 @@ struct ctl_connection {
     uint64_t tx_segments;
     uint64_t pacing_rate; /* bytes a second; 0: not paced */
     uint32_t memory;      /* bytes held for the peer */
+    struct ctl_tls tls;
+    struct ctl_http2 http2;
 };
 
 /* A filter of connections: what is zero or empty matches all. */
@@ -142,8 +172,12 @@ struct ctl_listener {
     uint32_t half_open;
     uint32_t backlog;
     uint64_t accepted;
-    uint64_t cookies; /* SYN cookies sent */
-    uint64_t refused; /* SYNs dropped at a bound */
+    uint64_t cookies;    /* SYN cookies sent */
+    uint64_t refused;    /* SYNs dropped at a bound */
+    const char *carrier; /* "tcp", "http2" */
+    bool tls;
+    uint32_t handshakes;         /* of TLS under way */
+    uint64_t handshakes_refused; /* connections reset at a bound of those */
 };
 
 #define CTL_REQUESTS(X)                     \
@@ -154,6 +188,7 @@ struct ctl_listener {
     X(CONNECTIONS, "connections")           \
     X(CONNECTION, "connection")             \
     X(CONNECTION_RESET, "connection_reset") \
+    X(SESSION_SHUTDOWN, "session_shutdown") \
     X(LISTENERS, "listeners")
 
 enum ctl_request_kind {
@@ -174,10 +209,11 @@ struct ctl_request {
     } rows;          /* in: room for max rows */
     uint32_t max;    /* in */
     uint64_t cursor; /* in: 0 at first; out: where the next page starts */
-    uint32_t n;      /* out: rows filled; for a flush, neighbours forgotten; for a reset, 0 or 1 */
+    uint32_t n; /* out: rows filled; for a flush, neighbours forgotten; for a reset or a shutdown, 0
+                   or 1 */
     bool more; /* out: another page follows; of CONNECTIONS also after an empty one, as a page looks
                   at so many connections and no more, however few pass the filter */
-    ctl_id_t id;                         /* in: of CONNECTION and CONNECTION_RESET */
+    ctl_id_t id; /* in: of CONNECTION, CONNECTION_RESET and SESSION_SHUTDOWN */
     struct ctl_connection_filter filter; /* in: of CONNECTIONS */
 };
 

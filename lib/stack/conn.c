@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "stack/conn.h"
 
+#include "stack/session.h"
 #include "wire/proto.h"
 
 /* What services and connections may do in one stack_output, so that others get their turn. */
@@ -259,6 +260,8 @@ static bool output_first(struct conn *c, unsigned room, unsigned *sent, tick_t n
         list_push_back(sending, &c->sending);
         return false;
     }
+    if (*sent > 0)
+        session_sent(c);
     conn_settle(c, now);
     return true;
 }

@@ -16,6 +16,7 @@
  *   listen.c    listeners, SYNs, cookies               connect.c    active opens, their ports
  *   time_wait.c TIME-WAIT                              tcp_ctl.c    what the control core sees
  *   prefetch.c  a burst's connections, fetched at once
+ *   session.h   what stands on a connection: TLS, HTTP/2
  *
  * Timers: each connection's, for tcp_deadline; and one of the stack's for the first TIME-WAIT to
  * end.
@@ -27,14 +28,21 @@
 /* What a flow is embedded in. */
 enum flow_kind { FLOW_CONN, FLOW_TIME_WAIT };
 
+/* Places that the networks of those in handshakes are counted in, see handshakes.c. */
+#define LISTENER_PREFIXES 512u
+
 struct listener {
-    struct stack_listener cfg;
-    struct list retired;  /* in stack.retired, once the configuration has it no more */
-    uint32_t connections; /* that point here */
-    uint32_t half_open;   /* of these, in SYN-RECEIVED */
+    struct stack_listener cfg; /* holds its TLS context and its service's */
+    struct list retired;       /* in stack.retired, once the configuration has it no more */
+    uint32_t connections;      /* that point here */
+    uint32_t half_open;        /* of these, in SYN-RECEIVED */
     uint64_t accepted;
     uint64_t cookies;
     uint64_t refused;
+    uint32_t sessions;   /* that point here, some without a connection any more */
+    uint32_t handshakes; /* of TLS under way */
+    uint64_t handshakes_refused;
+    uint16_t prefix[LISTENER_PREFIXES];
     tick_t cookie_end; /* ACKs until then may be answers to cookies; 0: none was sent */
 };
 
@@ -133,6 +141,8 @@ void listeners_fini(struct stack *s);
 struct listener *listener_find(const struct stack *s, const struct ip_addr *addr, uint16_t port);
 /* A connection of l is no more. */
 void listener_leave(struct stack *s, struct listener *l);
+/* Frees l, where the configuration has it no more and nobody points there. */
+void listener_tidy(struct stack *s, struct listener *l);
 /* A segment to a listener, of no connection. old: its flow is in this TIME-WAIT, which a new
  * connection may end; may be NULL. rx is taken, its packet starts at the data. */
 void listener_input(struct listener *l, struct ip_rx *rx, const struct flow_key *key,
@@ -154,6 +164,7 @@ void time_wait_input(struct time_wait *w, struct ip_rx *rx, const struct flow_ke
 void list_connections(struct stack *s, struct ctl_request *r, tick_t now);
 void show_connection(struct stack *s, struct ctl_request *r, tick_t now);
 void reset_connection(struct stack *s, struct ctl_request *r, tick_t now);
+void shutdown_session(struct stack *s, struct ctl_request *r, tick_t now);
 void list_listeners(const struct stack *s, struct ctl_request *r);
 
 #endif

@@ -23,6 +23,7 @@
 #include "base/wheel.h"
 #include "buf/pkt.h"
 #include "ctl/request.h"
+#include "http2/conn.h"
 #include "stack/flow.h"
 #include "stack/iface.h"
 #include "stack/neigh.h"
@@ -33,6 +34,7 @@
 #include "stats/counter.h"
 #include "tcp/conn.h"
 #include "tcp/settings.h"
+#include "tls/conn.h"
 #include "wire/ether.h"
 #include "wire/ipv6.h"
 
@@ -86,6 +88,25 @@ struct iface {
     struct list sending; /* connections that want to send here, or are to be looked at */
 };
 
+struct session_settings;
+
+/* Of connections that carry more than bytes, see stack/session.h. */
+struct sessions {
+    struct slab *slab;
+    struct list handshakes;            /* of these, that have input: in TLS's handshake */
+    struct list reading;               /* and later */
+    struct list writing;               /* that may have output */
+    struct session_settings *settings; /* of new ones */
+    uint8_t *scratch;                  /* a record's content */
+    struct siphash_key prefix_key;
+    uint32_t header_fields; /* what h2.fields has room for */
+    uint32_t header_list;
+    uint8_t steps; /* of handshakes, left in this turn */
+    bool draining;
+    bool tls_ready; /* tls and h2 are there */
+    bool h2_ready;
+};
+
 #define FRAG_IDS 64 /* counters that identifications of fragments are taken from */
 
 struct stack {
@@ -123,6 +144,11 @@ struct stack {
     struct siphash_key port_key;
     uint32_t port_next; /* of active opens, see connect.c */
     uint32_t prune_at;  /* slot of conns, see conns_prune */
+
+    struct http_env http;
+    struct tls tls;
+    struct h2 h2;
+    struct sessions sessions;
 };
 
 #define IP_DSCP_MASK 0xfcu /* of the traffic class; the rest is ECN's (RFC 3168 5) */

@@ -2,11 +2,14 @@
 /* Listeners: who answers on a port, and the first segments of connections that others open. */
 #include <string.h>
 
-#include "stack/conn.h"
+#include "stack/session.h"
 #include "tcp/cookie.h"
 #include "tcp/isn.h"
 
-#define BACKLOG_DEFAULT 1024
+#define BACKLOG_DEFAULT           1024
+#define HANDSHAKES_DEFAULT        1024
+#define PREFIX_HANDSHAKES_DEFAULT 128
+#define HANDSHAKE_TIMEOUT_DEFAULT (10 * TICK_SEC)
 
 /* A new connection's numbers start so far after those of the one before it on the same flow (RFC
  * 6191 2). */
@@ -50,10 +53,18 @@ struct listener *listener_find(const struct stack *s, const struct ip_addr *addr
     return NULL;
 }
 
+static bool carrier_ok(const struct stack_listener *l)
+{
+    bool paired = !l->context_hold == !l->context_release;
+    if (l->carrier == STACK_CARRIER_TCP)
+        return !l->service->http && !l->tls && !l->context_hold;
+    return l->carrier == STACK_CARRIER_HTTP2 && l->service->http && paired;
+}
+
 static bool listener_ok(const struct stack_listener *l)
 {
     return l->name[0] && memchr(l->name, 0, sizeof(l->name)) && l->port > 0 && l->service &&
-           !ip_is_multicast(&l->addr) && !ip_is_limited_broadcast(&l->addr);
+           carrier_ok(l) && !ip_is_multicast(&l->addr) && !ip_is_limited_broadcast(&l->addr);
 }
 
 static bool alike(const struct stack_listener *a, const struct stack_listener *b)
@@ -84,9 +95,25 @@ static struct listener *by_name(struct stack *s, const char *name)
     return NULL;
 }
 
+static void hold(const struct stack *s, const struct stack_listener *cfg)
+{
+    if (cfg->tls)
+        tls_context_hold(cfg->tls);
+    if (cfg->context_hold)
+        cfg->context_hold(cfg->context, s->worker);
+}
+
+static void release(const struct stack *s, const struct stack_listener *cfg)
+{
+    tls_context_release(cfg->tls);
+    if (cfg->context_release)
+        cfg->context_release(cfg->context, s->worker);
+}
+
 static void listener_free(struct stack *s, struct listener *l)
 {
     list_remove(&l->retired);
+    release(s, &l->cfg);
     mem_free(s->env.mem, l, sizeof(*l));
 }
 
@@ -94,22 +121,38 @@ static void listener_free(struct stack *s, struct listener *l)
 static void retire(struct stack *s, struct listener *l)
 {
     list_push_back(&s->retired, &l->retired);
-    if (l->connections == 0)
+    listener_tidy(s, l);
+}
+
+void listener_tidy(struct stack *s, struct listener *l)
+{
+    if (list_linked(&l->retired) && l->connections == 0 && l->sessions == 0)
         listener_free(s, l);
 }
 
 void listener_leave(struct stack *s, struct listener *l)
 {
     assert(l->connections > 0 && "each connection was counted");
-    if (--l->connections == 0 && list_linked(&l->retired))
-        listener_free(s, l);
+    l->connections--;
+    listener_tidy(s, l);
 }
 
-static void configure(struct listener *l, const struct stack_listener *cfg)
+/* Of a listener that is there already, what it held is given up only when the new is held: they may
+ * be the same. */
+static void configure(struct stack *s, struct listener *l, const struct stack_listener *cfg)
 {
+    struct stack_listener old = l->cfg;
+    hold(s, cfg);
     l->cfg = *cfg;
     if (l->cfg.backlog == 0)
         l->cfg.backlog = BACKLOG_DEFAULT;
+    if (l->cfg.handshakes == 0)
+        l->cfg.handshakes = HANDSHAKES_DEFAULT;
+    if (l->cfg.prefix_handshakes == 0)
+        l->cfg.prefix_handshakes = PREFIX_HANDSHAKES_DEFAULT;
+    if (l->cfg.handshake_timeout == 0)
+        l->cfg.handshake_timeout = HANDSHAKE_TIMEOUT_DEFAULT;
+    release(s, &old);
 }
 
 static bool comes_before(const struct stack_listener *a, const struct stack_listener *b)
@@ -157,7 +200,7 @@ bool listeners_set(struct stack *s, const struct stack_config *config)
     memcpy(old, s->listener, n_old * sizeof(old[0]));
     s->n_listeners = 0;
     for (unsigned i = 0; i < config->n_listeners; i++) {
-        configure(next[i], &config->listener[i]);
+        configure(s, next[i], &config->listener[i]);
         insert(s, next[i]);
     }
     for (unsigned i = 0; i < n_old; i++)
@@ -201,7 +244,8 @@ static struct conn *make_conn(struct listener *l, const struct ip_rx *rx,
         *why = DROP_NO_ROUTE;
         return NULL;
     }
-    struct conn *c = conn_create(r.iface, key, l->cfg.service, now, why);
+    bool bytes = l->cfg.carrier == STACK_CARRIER_TCP;
+    struct conn *c = conn_create(r.iface, key, bytes ? l->cfg.service : &session_service, now, why);
     if (!c)
         return NULL;
     c->listener = l;

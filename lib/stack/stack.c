@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/invariant.h"
-#include "stack/conn.h"
+#include "stack/session.h"
 #include "wire/ipv4.h"
 
 #define NEIGH_WAITING 1024 /* buffers of what waits for all neighbours together */
@@ -17,6 +17,7 @@ static const struct stack_limits default_limits = {
     .reass_bytes = 4 << 20,
     .flows = 1 << 20,
     .time_wait = 65536,
+    .streams = 1 << 20,
     .tcp_memory = 64 << 20,
     .tx_queue = 4096,
 };
@@ -38,6 +39,7 @@ static struct stack_limits fill_limits(const struct stack_limits *l)
         .reass_bytes = or_default(l->reass_bytes, d->reass_bytes),
         .flows = or_default(l->flows, d->flows),
         .time_wait = or_default(l->time_wait, d->time_wait),
+        .streams = or_default(l->streams, d->streams),
         .tcp_memory = l->tcp_memory ? l->tcp_memory : d->tcp_memory,
         .tx_queue = or_default(l->tx_queue, d->tx_queue),
     };
@@ -84,11 +86,14 @@ static bool limits_ok(const struct stack_limits *given)
     return l.flows <= FLOW_MAX && l.time_wait <= FLOW_MAX - l.flows;
 }
 
-/* *tcp: its settings, filled. */
-static bool config_ok(const struct stack_config *c, struct tcp_settings *tcp)
+/* *tcp, *http2: its settings, filled. */
+static bool config_ok(const struct stack_config *c, struct tcp_settings *tcp,
+                      struct h2_settings *http2)
 {
     *tcp = c->tcp;
-    if (!tcp_settings_fill(tcp) || !listeners_ok(c) || !limits_ok(&c->limits))
+    *http2 = c->http2;
+    if (!tcp_settings_fill(tcp) || !h2_settings_fill(http2) || !listeners_ok(c) ||
+        !limits_ok(&c->limits))
         return false;
     if (c->n_ifaces < 1 || c->n_ifaces > IFACE_MAX || c->n_workers < 1 ||
         c->n_workers > STEER_SLOTS || c->worker >= c->n_workers)
@@ -201,7 +206,8 @@ static bool addresses_stay(const struct iface_config *a, const struct iface_conf
 int stack_configure(struct stack *s, const struct stack_config *config, tick_t now)
 {
     struct tcp_settings tcp;
-    if (!config_ok(config, &tcp) || config->n_ifaces != s->n_ifaces)
+    struct h2_settings http2;
+    if (!config_ok(config, &tcp, &http2) || config->n_ifaces != s->n_ifaces)
         return STACK_E_CONFIG;
     for (unsigned i = 0; i < s->n_ifaces; i++) {
         const struct iface_config *was = &s->iface[i].cfg;
@@ -209,8 +215,14 @@ int stack_configure(struct stack *s, const struct stack_config *config, tick_t n
         if (strncmp(was->name, is->name, sizeof(is->name)) != 0 || !mac_eq(&was->mac, &is->mac))
             return STACK_E_CONFIG;
     }
-    if (!listeners_set(s, config))
+    struct sessions_change change;
+    if (!sessions_prepare(s, &http2, &change))
         return STACK_E_MEMORY;
+    if (!listeners_set(s, config)) {
+        sessions_cancel(s, &change);
+        return STACK_E_MEMORY;
+    }
+    sessions_take(s, &change);
     bool at_home = true;
     for (unsigned i = 0; i < s->n_ifaces; i++) {
         bool stay = neighbours_stay(&s->iface[i].cfg, &config->iface[i]);
@@ -318,7 +330,8 @@ struct stack *stack_create(const struct stack_config *config, const struct stack
                            tick_t now, enum stack_error *error)
 {
     struct tcp_settings tcp;
-    if (!config_ok(config, &tcp)) {
+    struct h2_settings http2;
+    if (!config_ok(config, &tcp, &http2)) {
         fail(error, STACK_E_CONFIG);
         return NULL;
     }
@@ -343,8 +356,10 @@ struct stack *stack_create(const struct stack_config *config, const struct stack
     rng_seed(&s->rng, derive_key(env, 3).k0 + s->worker);
     s->tcp.secret = derive_key(env, 7);
     s->port_key = derive_key(env, 9);
+    s->sessions.prefix_key = derive_key(env, 10);
     conns_init(s, now);
-    if (!create_parts(s) || !listeners_set(s, config)) {
+    if (!create_parts(s) || !sessions_create(s, &http2, config->ticket_lifetime, now) ||
+        !listeners_set(s, config)) {
         stack_destroy(s);
         fail(error, STACK_E_MEMORY);
         return NULL;
@@ -364,6 +379,7 @@ struct stack *stack_create(const struct stack_config *config, const struct stack
 
 void stack_destroy(struct stack *s)
 {
+    sessions_fini(s);
     conns_fini(s);
     for (unsigned i = 0; i < s->n_ifaces; i++) {
         struct ring *tx = &s->iface[i].tx;
@@ -384,8 +400,7 @@ void stack_destroy(struct stack *s)
 
 void stack_set_wall(struct stack *s, int64_t wall)
 {
-    (void)s;
-    (void)wall;
+    s->http.wall = wall;
 }
 
 /* In */
@@ -435,6 +450,7 @@ static void frame_input(struct stack *s, struct pkt *p, tick_t now)
 
 void stack_input(struct stack *s, struct pkt *const *burst, unsigned n, tick_t now)
 {
+    sessions_next_turn(s);
     segments_prefetch(s, burst, n);
     for (unsigned i = 0; i < n; i++) {
         if (i + 4 < n)
@@ -451,6 +467,7 @@ unsigned stack_output(struct stack *s, uint16_t iface, struct pkt **burst, unsig
     assert(iface < s->n_ifaces);
     struct ring *tx = &s->iface[iface].tx;
     conns_serve(s, now);
+    sessions_serve(s, now);
     unsigned most = room < tx->max ? room : tx->max;
     if (ring_count(tx) < most)
         conns_output(&s->iface[iface], most - ring_count(tx), now);
@@ -464,17 +481,19 @@ unsigned stack_pending(const struct stack *s, uint16_t iface)
 {
     assert(iface < s->n_ifaces);
     const struct iface *i = &s->iface[iface];
-    bool wants = !list_empty(&i->sending) || !stream_ready_empty(&s->tcp.ready);
+    bool wants =
+        !list_empty(&i->sending) || !stream_ready_empty(&s->tcp.ready) || sessions_pending(s);
     return ring_count(&i->tx) + wants;
 }
 
 tick_t stack_deadline(const struct stack *s)
 {
-    return wheel_next(&s->wheel);
+    return sessions_wait(s) ? s->wheel.now : wheel_next(&s->wheel);
 }
 
 void stack_expire(struct stack *s, tick_t now)
 {
+    sessions_next_turn(s);
     wheel_expire(&s->wheel, now);
 }
 
@@ -518,6 +537,7 @@ void stack_control(struct stack *s, struct ctl_request *r, tick_t now)
     case CTL_CONNECTIONS: list_connections(s, r, now); break;
     case CTL_CONNECTION: show_connection(s, r, now); break;
     case CTL_CONNECTION_RESET: reset_connection(s, r, now); break;
+    case CTL_SESSION_SHUTDOWN: shutdown_session(s, r, now); break;
     case CTL_LISTENERS: list_listeners(s, r); break;
     case CTL_REQUEST_END: assert(false && "not a request"); break;
     }

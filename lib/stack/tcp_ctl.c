@@ -2,7 +2,7 @@
 /* What the control core sees of connections and listeners. */
 #include <string.h>
 
-#include "stack/conn.h"
+#include "stack/session.h"
 #include "wire/proto.h"
 
 /*
@@ -38,17 +38,6 @@ static uint8_t flags_of(const struct tcp_conn *c)
 static uint32_t clip(uint64_t n)
 {
     return n > UINT32_MAX ? UINT32_MAX : (uint32_t)n;
-}
-
-/* Bytes queued that were never sent. Of what is in flight a SYN is none of them; a FIN follows the
- * last. */
-static uint32_t unsent(const struct tcp_conn *c)
-{
-    uint64_t queued = vec_queue_bytes(&c->stream.out);
-    int32_t flight = seq32_diff(c->sender.nxt, c->sender.una);
-    if (c->state < TCP_ESTABLISHED)
-        return clip(queued);
-    return flight >= 0 && queued > (uint32_t)flight ? clip(queued - (uint32_t)flight) : 0;
 }
 
 static tick_t until(tick_t when, tick_t now)
@@ -93,7 +82,7 @@ static void show_sender(struct ctl_connection *row, const struct tcp_conn *c)
     row->in_flight = sender_in_flight(s);
     row->lost = s->inflight.lost;
     row->sacked = s->inflight.sacked;
-    row->unsent = unsent(c);
+    row->unsent = clip(tcp_unsent(c));
     row->tx_bytes = c->tx_bytes;
     row->retransmit_bytes = s->retransmitted;
     row->tx_segments = c->tx_segments;
@@ -112,6 +101,56 @@ static void show_receiver(struct ctl_connection *row, const struct tcp_conn *c)
     row->rx_segments = c->rx_segments;
 }
 
+static const char *goaway_of(const struct h2_conn *h2)
+{
+    bool received = h2->flags & H2_CONN_GOAWAY_RECEIVED;
+    if (h2->flags & H2_CONN_FAILED)
+        return "failed";
+    if (h2->flags & H2_CONN_CLOSING)
+        return received ? "both" : "sent";
+    if (h2->flags & H2_CONN_DRAINING)
+        return received ? "both" : "announced";
+    return received ? "received" : "none";
+}
+
+static void show_tls(struct ctl_tls *row, const struct tls_conn *tls)
+{
+    const char *name = tls_server_name(tls);
+    row->version = tls->flags & TLS_CONN_OPEN ? tls_version_name(tls) : "";
+    row->cipher = tls->flags & TLS_CONN_OPEN ? tls_cipher_name(tls) : "";
+    row->group = tls->flags & TLS_CONN_OPEN ? tls_group_name(tls) : "";
+    row->resumed = tls->flags & TLS_CONN_RESUMED;
+    size_t n = strlen(name);
+    memcpy(row->server_name, name, n < CTL_SERVER_NAME_MAX ? n : CTL_SERVER_NAME_MAX - 1);
+}
+
+static void show_http2(struct ctl_http2 *row, const struct session *x)
+{
+    const struct h2_conn *h2 = &x->h2;
+    *row = (struct ctl_http2){.goaway = goaway_of(h2),
+                              .streams = h2->n_peer + h2->n_own,
+                              .total_streams = h2->total,
+                              .requests = h2->requests,
+                              .send_window = h2->send_window,
+                              .receive_window = h2->receive_window,
+                              .glitches = h2_glitches_used(&h2->glitches),
+                              .rx_frames = h2->rx_frames,
+                              .tx_frames = h2->tx_frames,
+                              .memory = h2_cost(h2),
+                              .rx_header_table = h2->settings->header_table,
+                              .tx_header_table = h2->peers.header_table};
+}
+
+static void show_session(struct ctl_connection *row, const struct session *x)
+{
+    row->service = x->service->stream.name;
+    if (x->secure)
+        show_tls(&row->tls, &x->tls);
+    if (x->begun)
+        show_http2(&row->http2, x);
+    row->memory += x->charged;
+}
+
 static void show_conn(struct ctl_connection *row, const struct conn *c, tick_t now)
 {
     const struct tcp_conn *tcp = &c->tcp;
@@ -128,6 +167,9 @@ static void show_conn(struct ctl_connection *row, const struct conn *c, tick_t n
     show_ends(row, &c->flow.key);
     show_sender(row, tcp);
     show_receiver(row, tcp);
+    const struct session *x = session_of(c);
+    if (x)
+        show_session(row, x);
 }
 
 static void show_time_wait(struct ctl_connection *row, const struct stack *s,
@@ -225,6 +267,17 @@ void reset_connection(struct stack *s, struct ctl_request *r, tick_t now)
     }
 }
 
+void shutdown_session(struct stack *s, struct ctl_request *r, tick_t now)
+{
+    struct flow *f = find(s, r->id);
+    struct session *x = f && f->kind == FLOW_CONN ? session_of(conn_of_flow(f)) : NULL;
+    if (!x)
+        return;
+    r->n = 1;
+    s->http.now = s->tcp.now = now;
+    session_shutdown(x, now);
+}
+
 static void show_listener(struct ctl_listener *row, const struct listener *l)
 {
     *row = (struct ctl_listener){.addr = l->cfg.addr,
@@ -235,7 +288,11 @@ static void show_listener(struct ctl_listener *row, const struct listener *l)
                                  .backlog = l->cfg.backlog,
                                  .accepted = l->accepted,
                                  .cookies = l->cookies,
-                                 .refused = l->refused};
+                                 .refused = l->refused,
+                                 .carrier = l->cfg.carrier == STACK_CARRIER_TCP ? "tcp" : "http2",
+                                 .tls = l->cfg.tls,
+                                 .handshakes = l->handshakes,
+                                 .handshakes_refused = l->handshakes_refused};
     memcpy(row->name, l->cfg.name, sizeof(row->name));
 }
 

@@ -299,6 +299,16 @@ bool tcp_in_flight(const struct tcp_conn *c, seq32_t seq)
     return c->state != TCP_CLOSED && seq32_between(seq, c->sender.una, c->sender.nxt);
 }
 
+/* Of what is in flight a SYN is none of them; a FIN follows the last. */
+uint64_t tcp_unsent(const struct tcp_conn *c)
+{
+    uint64_t queued = vec_queue_bytes(&c->stream.out);
+    int32_t flight = seq32_diff(c->sender.nxt, c->sender.una);
+    if (c->state < TCP_ESTABLISHED)
+        return queued;
+    return flight >= 0 && queued > (uint32_t)flight ? queued - (uint32_t)flight : 0;
+}
+
 /* ---- memory ---- */
 
 uint32_t tcp_cost(const struct tcp_conn *c)

@@ -235,6 +235,9 @@ bool tcp_is_over(const struct tcp_conn *c);
 /* Gives back what it holds out of order, which its peer has to send again (RFC 2018 8). */
 void tcp_prune(struct tcp_conn *c);
 
+/* Bytes queued that were never sent. */
+uint64_t tcp_unsent(const struct tcp_conn *c);
+
 /* Memory that it holds for its peer, in tcp->memory. */
 uint32_t tcp_cost(const struct tcp_conn *c);
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
-#include "stack/internal.h"
+#include "stack/session.h"
 
 #define V4(a, b, c, d)                    \
     {                                     \
@@ -121,7 +121,7 @@ int host_configure(void)
 static bool connections_wait(uint16_t iface)
 {
     return !list_empty(&host.stack->iface[iface].sending) ||
-           !stream_ready_empty(&host.stack->tcp.ready);
+           !stream_ready_empty(&host.stack->tcp.ready) || sessions_pending(host.stack);
 }
 
 void turn(void)
