@@ -23,12 +23,9 @@
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-static const uint8_t protocol_numbers[] = {[CONFIG_PROTOCOL_TCP] = 6};
-static const char *const protocol_names[] = {
-#define X(id, name) [CONFIG_PROTOCOL_##id] = name,
-    CONFIG_PROTOCOLS(X)
-#undef X
-};
+/* Of IP. */
+static const uint8_t protocol_numbers[] = {6};
+static const char *const protocol_names[] = {"tcp"};
 
 /* RFC 9293 3.3.2, those that a connection can be seen in. */
 static const char *const states[] = {"syn-sent",   "syn-received", "established",
@@ -164,6 +161,37 @@ static void set_sizes(json_t *row, const struct ctl_connection *k)
     set(row, "pacing_bytes_per_second", k->pacing_rate ? api_u64(k->pacing_rate) : json_null());
 }
 
+static json_t *tls_json(const struct ctl_tls *tls)
+{
+    if (!tls->version)
+        return json_null();
+    bool open = *tls->version;
+    return json_pack("{s:b, s:o, s:o, s:o, s:o, s:b}", "open", open, "version",
+                     text_json(tls->version), "cipher", text_json(tls->cipher), "group",
+                     text_json(tls->group), "server_name", text_json(tls->server_name), "resumed",
+                     tls->resumed);
+}
+
+static json_t *http2_json(const struct ctl_http2 *h)
+{
+    if (!h->goaway)
+        return json_null();
+    json_t *row = json_object();
+    set(row, "goaway", json_string(h->goaway));
+    set(row, "streams", api_u64(h->streams));
+    set(row, "streams_total", api_u64(h->total_streams));
+    set(row, "requests", api_u64(h->requests));
+    set(row, "send_window_bytes", json_integer(h->send_window));
+    set(row, "receive_window_bytes", json_integer(h->receive_window));
+    set(row, "glitches", api_u64(h->glitches));
+    set(row, "rx_frames", api_u64(h->rx_frames));
+    set(row, "tx_frames", api_u64(h->tx_frames));
+    set(row, "memory_bytes", api_u64(h->memory));
+    set(row, "rx_header_table_bytes", api_u64(h->rx_header_table));
+    set(row, "tx_header_table_bytes", api_u64(h->tx_header_table));
+    return row;
+}
+
 static json_t *connection_json(unsigned worker, const struct ctl_connection *k)
 {
     json_t *row = json_object();
@@ -171,6 +199,8 @@ static json_t *connection_json(unsigned worker, const struct ctl_connection *k)
     set_flags(row, k);
     set_times(row, k);
     set_sizes(row, k);
+    set(row, "tls", tls_json(&k->tls));
+    set(row, "http2", http2_json(&k->http2));
     return row;
 }
 
@@ -348,6 +378,8 @@ static void merge_listener(struct listeners *all, const struct ctl_listener *one
     to->accepted += one->accepted;
     to->cookies += one->cookies;
     to->refused += one->refused;
+    to->handshakes += one->handshakes;
+    to->handshakes_refused += one->handshakes_refused;
 }
 
 static int ask_listeners(struct runtime *rt, unsigned worker, struct listeners *all)
@@ -363,12 +395,22 @@ static int ask_listeners(struct runtime *rt, unsigned worker, struct listeners *
 
 static json_t *listener_json(const struct ctl_listener *l)
 {
-    return json_pack("{s:s, s:s, s:o, s:i, s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "name", l->name,
-                     "protocol", protocol_names[CONFIG_PROTOCOL_TCP], "address", api_ip(&l->addr),
-                     "port", l->port, "service", l->service, "connections", api_u64(l->connections),
-                     "half_open", api_u64(l->half_open), "backlog_per_worker", api_u64(l->backlog),
-                     "accepted", api_u64(l->accepted), "cookies", api_u64(l->cookies), "refused",
-                     api_u64(l->refused));
+    json_t *row = json_object();
+    set(row, "name", json_string(l->name));
+    set(row, "protocol", text_json(l->carrier));
+    set(row, "address", api_ip(&l->addr));
+    set(row, "port", json_integer(l->port));
+    set(row, "tls", json_boolean(l->tls));
+    set(row, "service", json_string(l->service));
+    set(row, "connections", api_u64(l->connections));
+    set(row, "half_open", api_u64(l->half_open));
+    set(row, "backlog_per_worker", api_u64(l->backlog));
+    set(row, "accepted", api_u64(l->accepted));
+    set(row, "cookies", api_u64(l->cookies));
+    set(row, "refused", api_u64(l->refused));
+    set(row, "handshakes", api_u64(l->handshakes));
+    set(row, "handshakes_refused", api_u64(l->handshakes_refused));
+    return row;
 }
 
 void api_listeners(struct api_call *c)

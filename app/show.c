@@ -324,6 +324,39 @@ static void queue_words(struct words *w, const json_t *row)
     number_word(w, row, "memory_bytes", "mem");
 }
 
+static void tls_words(struct words *w, const json_t *tls)
+{
+    if (!json_is_object(tls))
+        return;
+    if (!is_true(tls, "open")) {
+        word(w, "tls:handshake");
+        return;
+    }
+    word(w, "tls:%s", text_of(tls, "version"));
+    word(w, "cipher:%s", text_of(tls, "cipher"));
+    word(w, "group:%s", text_of(tls, "group"));
+    word(w, "sni:%s", text_of(tls, "server_name"));
+    flag_word(w, tls, "resumed", "resumed");
+}
+
+static void http2_words(struct words *w, const json_t *h)
+{
+    if (!json_is_object(h))
+        return;
+    word(w, "h2-streams:%.0f", number_of(h, "streams"));
+    number_word(w, h, "requests", "requests");
+    word(w, "h2-snd-wnd:%.0f", number_of(h, "send_window_bytes"));
+    word(w, "h2-rcv-wnd:%.0f", number_of(h, "receive_window_bytes"));
+    number_word(w, h, "glitches", "glitches");
+    number_word(w, h, "tx_frames", "frames-out");
+    number_word(w, h, "rx_frames", "frames-in");
+    word(w, "hpack:%.0f,%.0f", number_of(h, "tx_header_table_bytes"),
+         number_of(h, "rx_header_table_bytes"));
+    number_word(w, h, "memory_bytes", "h2-mem");
+    if (strcmp(text_of(h, "goaway"), "none") != 0)
+        word(w, "goaway:%s", text_of(h, "goaway"));
+}
+
 /* In the manner of `ss -ti`. */
 static void print_connection(const struct show *s, const json_t *row)
 {
@@ -347,6 +380,8 @@ static void print_connection(const struct show *s, const json_t *row)
         if (is_true(row, "window_scaling"))
             word(&w, "wscale:%.0f,%.0f", number_of(row, "send_scale"),
                  number_of(row, "receive_scale"));
+        tls_words(&w, json_object_get(row, "tls"));
+        http2_words(&w, json_object_get(row, "http2"));
         sender_words(&w, row);
         queue_words(&w, row);
     }
@@ -388,6 +423,12 @@ void show_connections(const struct show *s)
         print_connections(s, rows);
 }
 
+/* What comes to nothing at a bound: SYNs, and connections whose handshake there is no place for. */
+static double refused(const struct show *s, const json_t *row, const json_t *before)
+{
+    return growth(s, row, before, "refused") + growth(s, row, before, "handshakes_refused");
+}
+
 void show_listeners(const struct show *s)
 {
     struct table *t = table_new(
@@ -400,14 +441,14 @@ void show_listeners(const struct show *s)
     {
         const json_t *before = earlier(s, "listeners", "name", row);
         table_cell(t, "%s", text_of(row, "name"));
-        table_cell(t, "%s", text_of(row, "protocol"));
+        table_cell(t, "%s%s", text_of(row, "protocol"), is_true(row, "tls") ? "+tls" : "");
         table_cell(t, "%s", end_text(end, row, "address", "port"));
         table_cell(t, "%s", text_of(row, "service"));
         count_cell(t, number_of(row, "connections"));
-        count_cell(t, number_of(row, "half_open"));
+        count_cell(t, number_of(row, "half_open") + number_of(row, "handshakes"));
         count_cell(t, growth(s, row, before, "accepted"));
         count_cell(t, growth(s, row, before, "cookies"));
-        count_cell(t, growth(s, row, before, "refused"));
+        count_cell(t, refused(s, row, before));
     }
     finish(s, t, "no listeners are configured");
 }

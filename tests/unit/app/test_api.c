@@ -758,6 +758,7 @@ START_TEST(listeners_are_added_up_over_workers)
     for (unsigned w = 0; w < 2; w++) {
         rt.n_listeners[w] = 2;
         rt.listener[w][0] = (struct ctl_listener){.name = "echo",
+                                                  .carrier = "tcp",
                                                   .addr = fake_ip("::"),
                                                   .port = 7,
                                                   .service = "echo",
@@ -766,9 +767,14 @@ START_TEST(listeners_are_added_up_over_workers)
                                                   .backlog = 1024,
                                                   .accepted = 100,
                                                   .cookies = 4,
-                                                  .refused = 5 + w};
-        rt.listener[w][1] =
-            (struct ctl_listener){.addr = fake_ip("10.0.0.1"), .port = 9, .service = "source"};
+                                                  .refused = 5 + w,
+                                                  .handshakes = 2,
+                                                  .handshakes_refused = 7};
+        rt.listener[w][1] = (struct ctl_listener){.addr = fake_ip("10.0.0.1"),
+                                                  .port = 9,
+                                                  .service = "source",
+                                                  .carrier = "http2",
+                                                  .tls = true};
         strcpy(rt.listener[w][1].name, w ? "new" : "old");
     }
     json_t *reply = get("/v1/listeners", 200);
@@ -784,7 +790,12 @@ START_TEST(listeners_are_added_up_over_workers)
     ck_assert_int_eq(number(one, "accepted"), 200);
     ck_assert_int_eq(number(one, "cookies"), 8);
     ck_assert_int_eq(number(one, "refused"), 11);
+    ck_assert_int_eq(number(one, "handshakes"), 4);
+    ck_assert_int_eq(number(one, "handshakes_refused"), 14);
+    ck_assert(json_is_false(json_object_get(one, "tls")));
     ck_assert_str_eq(text(row(reply, "listeners", 2), "name"), "new");
+    ck_assert_str_eq(text(row(reply, "listeners", 2), "protocol"), "http2");
+    ck_assert(json_is_true(json_object_get(row(reply, "listeners", 2), "tls")));
     reply = get1("/v1/listeners", "worker", "0", 200);
     ck_assert_uint_eq(rows(reply, "listeners"), 2);
     ck_assert_int_eq(number(row(reply, "listeners", 0), "accepted"), 100);

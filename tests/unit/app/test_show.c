@@ -193,6 +193,27 @@ START_TEST(one_connection_is_shown_as_ss_does)
 }
 END_TEST
 
+START_TEST(what_stands_on_a_connection_is_shown)
+{
+    shown(show_connections,
+          "{\"connection\":{\"id\":\"0-1\",\"worker\":0,\"state\":\"established\","
+          "\"congestion\":\"cubic\",\"service\":\"origin\",\"tls\":{\"open\":true,"
+          "\"version\":\"TLSv1.3\",\"cipher\":\"TLS_AES_128_GCM_SHA256\",\"group\":\"x25519\","
+          "\"server_name\":\"a.example\",\"resumed\":true},\"http2\":{\"goaway\":\"received\","
+          "\"streams\":2,\"requests\":7,\"send_window_bytes\":-5,\"glitches\":1}}}");
+    ck_assert_ptr_nonnull(strstr(text, "tls:TLSv1.3 "));
+    ck_assert_ptr_nonnull(strstr(text, "sni:a.example "));
+    ck_assert_ptr_nonnull(strstr(text, "resumed"));
+    ck_assert_ptr_nonnull(strstr(text, "h2-snd-wnd:-5"));
+    ck_assert_ptr_nonnull(strstr(text, "goaway:received"));
+    shown(show_connections, "{\"connection\":{\"id\":\"0-1\",\"worker\":0,\"state\":"
+                            "\"established\",\"congestion\":\"cubic\",\"tls\":{\"open\":false,"
+                            "\"version\":null},\"http2\":null}}");
+    ck_assert_ptr_nonnull(strstr(text, "tls:handshake"));
+    ck_assert_ptr_null(strstr(text, "h2-"));
+}
+END_TEST
+
 #define LISTENER(accepted)                                                                   \
     "{\"listeners\":[{\"name\":\"main\",\"protocol\":\"tcp\",\"address\":\"::\",\"port\":7," \
     "\"service\":\"echo\",\"connections\":6,\"half_open\":2,\"backlog_per_worker\":1024,"    \
@@ -204,6 +225,12 @@ START_TEST(listeners_show_what_came_of_them)
     ck_assert_str_eq(text,
                      "NAME  PROTOCOL  LOCAL  SERVICE  OPEN  HALF  ACCEPTED  COOKIES  REFUSED\n"
                      "main  tcp       any:7  echo        6     2     12.3k        8        0\n");
+    shown(show_listeners, "{\"listeners\":[{\"name\":\"web\",\"protocol\":\"http2\",\"tls\":true,"
+                          "\"address\":\"::\",\"port\":443,\"service\":\"origin\",\"half_open\":2,"
+                          "\"handshakes\":3,\"refused\":1,\"handshakes_refused\":6}]}");
+    ck_assert_str_eq(text,
+                     "NAME  PROTOCOL   LOCAL    SERVICE  OPEN  HALF  ACCEPTED  COOKIES  REFUSED\n"
+                     "web   http2+tls  any:443  origin      0     5         0        0        7\n");
     later(show_listeners, LISTENER("100"), 2, LISTENER("200"));
     ck_assert_ptr_nonnull(strstr(text, "ACCEPTED/s"));
     ck_assert_ptr_nonnull(strstr(text, "    50 "));
@@ -281,5 +308,6 @@ UNIT_MAIN("show", NULL, teardown, workers_fit_a_line, rates_are_by_the_second,
           a_worker_without_counters_is_shown, ports_show_link_and_loss,
           neighbours_show_age_and_gateways, the_longest_addresses_fit_too, drops_say_what_they_mean,
           addresses_and_paths, connections_are_a_table, one_connection_is_shown_as_ss_does,
-          listeners_show_what_came_of_them, health_begins_with_the_verdict,
-          capture_says_how_far_it_is, the_configuration_is_yaml, memory_and_version)
+          what_stands_on_a_connection_is_shown, listeners_show_what_came_of_them,
+          health_begins_with_the_verdict, capture_says_how_far_it_is, the_configuration_is_yaml,
+          memory_and_version)
