@@ -11,39 +11,85 @@
 #define DIGITS      20u /* of a content-length */
 #define FIELD_EXTRA 32u /* RFC 7541 4.1 */
 #define TABLE_FIRST 4096u
+#define STATIC_LAST 61u /* RFC 7541 A; nghttp2's text of it outlives all */
 
-/* ---- memory: nghttp2 frees without a size, so that stands in front of each block ---- */
+/*
+ * ---- memory ----
+ *
+ * nghttp2 frees without a size, so that stands in front of each block. It takes and frees a small
+ * one for each literal that it decodes; those are kept for the next, so that at a packet's rate
+ * nothing is asked of struct mem, and nothing cleared.
+ */
 
 #define ALIGN       alignof(max_align_t)
-#define BLOCK_FRONT ((sizeof(size_t) + ALIGN - 1) / ALIGN * ALIGN)
+#define BLOCK_FRONT ((sizeof(struct front) + ALIGN - 1) / ALIGN * ALIGN)
+#define SMALL_STEP  64u
+#define SMALL_SIZES 8u /* up to 512 bytes */
+#define SMALL_KEPT  32u
+
+struct front {
+    size_t size;        /* all of the block */
+    struct front *next; /* that is free */
+};
 
 struct hpack_mem {
     struct mem *mem;
     nghttp2_mem calls;
+    struct front *free[SMALL_SIZES]; /* by size, from SMALL_STEP on */
+    uint32_t n_free[SMALL_SIZES];
 };
 
-static size_t *front_of(void *block)
+static struct front *front_of(void *block)
 {
-    return (size_t *)(void *)((char *)block - BLOCK_FRONT);
+    return (struct front *)(void *)((char *)block - BLOCK_FRONT);
+}
+
+/* SMALL_SIZES or more: not a small one. */
+static size_t small_of(size_t size)
+{
+    return (size - 1) / SMALL_STEP;
+}
+
+static struct front *front_alloc(struct hpack_mem *m, size_t size)
+{
+    size_t small = small_of(size);
+    if (small < SMALL_SIZES) {
+        struct front *kept = m->free[small];
+        if (kept) {
+            m->free[small] = kept->next;
+            m->n_free[small]--;
+            return kept;
+        }
+        size = (small + 1) * SMALL_STEP;
+    }
+    struct front *f = mem_alloc(m->mem, size, ALIGN);
+    if (f)
+        f->size = size;
+    return f;
 }
 
 static void *block_alloc(size_t size, void *user)
 {
-    struct hpack_mem *m = user;
     if (size > SIZE_MAX - BLOCK_FRONT)
         return NULL;
-    size_t *front = mem_alloc(m->mem, BLOCK_FRONT + size, ALIGN);
-    if (!front)
-        return NULL;
-    *front = size;
-    return (char *)front + BLOCK_FRONT;
+    struct front *f = front_alloc(user, BLOCK_FRONT + size);
+    return f ? (char *)f + BLOCK_FRONT : NULL;
 }
 
 static void block_free(void *block, void *user)
 {
+    if (!block)
+        return;
     struct hpack_mem *m = user;
-    if (block)
-        mem_free(m->mem, front_of(block), BLOCK_FRONT + *front_of(block));
+    struct front *f = front_of(block);
+    size_t small = small_of(f->size);
+    if (small < SMALL_SIZES && m->n_free[small] < SMALL_KEPT) {
+        f->next = m->free[small];
+        m->free[small] = f;
+        m->n_free[small]++;
+        return;
+    }
+    mem_free(m->mem, f, f->size);
 }
 
 static void *block_calloc(size_t n, size_t size, void *user)
@@ -58,7 +104,7 @@ static void *block_calloc(size_t n, size_t size, void *user)
 
 static void *block_realloc(void *block, size_t size, void *user)
 {
-    size_t old = block ? *front_of(block) : 0;
+    size_t old = block ? front_of(block)->size - BLOCK_FRONT : 0;
     void *grown = block_alloc(size, user);
     if (!grown)
         return NULL;
@@ -80,8 +126,15 @@ struct hpack_mem *hpack_mem_create(struct mem *mem)
 
 void hpack_mem_destroy(struct hpack_mem *m)
 {
-    if (m)
-        mem_free(m->mem, m, sizeof(*m));
+    if (!m)
+        return;
+    for (unsigned i = 0; i < SMALL_SIZES; i++)
+        while (m->free[i]) {
+            struct front *f = m->free[i];
+            m->free[i] = f->next;
+            mem_free(m->mem, f, f->size);
+        }
+    mem_free(m->mem, m, sizeof(*m));
 }
 
 /* ---- fields ---- */
@@ -114,7 +167,7 @@ static void fields_clear(struct h2_fields *f)
     f->too_large = false;
 }
 
-static struct http_text fields_text(struct h2_fields *f, const uint8_t *bytes, size_t n)
+static struct http_text fields_copy(struct h2_fields *f, const uint8_t *bytes, size_t n)
 {
     char *to = f->text + f->text_used;
     memcpy(to, bytes, n);
@@ -122,11 +175,22 @@ static struct http_text fields_text(struct h2_fields *f, const uint8_t *bytes, s
     return (struct http_text){to, (uint32_t)n};
 }
 
-static void fields_add(struct h2_fields *f, const nghttp2_nv *nv)
+static struct http_text text_of(const uint8_t *bytes, size_t n)
+{
+    return (struct http_text){(const char *)bytes, (uint32_t)n};
+}
+
+/* lasting: its text may be pointed into. */
+static void fields_add(struct h2_fields *f, const nghttp2_nv *nv, bool lasting)
 {
     struct http_field *to = &f->field[f->n++];
-    to->name = fields_text(f, nv->name, nv->namelen);
-    to->value = fields_text(f, nv->value, nv->valuelen);
+    if (lasting) {
+        to->name = text_of(nv->name, nv->namelen);
+        to->value = text_of(nv->value, nv->valuelen);
+    } else {
+        to->name = fields_copy(f, nv->name, nv->namelen);
+        to->value = fields_copy(f, nv->value, nv->valuelen);
+    }
     to->sensitive = nv->flags & NGHTTP2_NV_FLAG_NO_INDEX;
 }
 
@@ -139,7 +203,7 @@ static int error_of(ssize_t error)
 
 bool hpack_decoder_init(struct hpack_decoder *d, struct hpack_mem *m, uint32_t table)
 {
-    d->inflater = NULL;
+    *d = (struct hpack_decoder){0};
     nghttp2_hd_inflater *inflater;
     if (nghttp2_hd_inflate_new2(&inflater, &m->calls) != 0)
         return false;
@@ -157,20 +221,79 @@ void hpack_decoder_fini(struct hpack_decoder *d)
 
 bool hpack_decoder_acked(struct hpack_decoder *d, uint32_t table)
 {
+    d->resized = true;
     return nghttp2_hd_inflate_change_table_size(d->inflater, table) == 0;
 }
 
-/* Keeps it, or notes that it was not kept. False: beyond all measure. */
-static bool take_field(struct h2_fields *f, const nghttp2_nv *nv, uint32_t max_fields,
-                       uint32_t max_size)
+/* A block being decoded. */
+struct piece {
+    struct hpack_decoder *d;
+    struct h2_fields *f;
+    const uint8_t *at;
+    const uint8_t *end;
+    uint32_t max_fields;
+    uint32_t max_size;
+    bool last;
+    bool done;
+};
+
+/* Keeps it, or notes that it was not kept. */
+static int take_field(struct piece *p, const nghttp2_nv *nv, bool lasting)
 {
+    struct h2_fields *f = p->f;
     f->seen++;
     f->size += nv->namelen + nv->valuelen + FIELD_EXTRA;
-    if (f->seen > max_fields || f->size > max_size)
+    if (f->seen > p->max_fields || f->size > p->max_size)
         f->too_large = true;
     if (!f->too_large)
-        fields_add(f, nv);
-    return f->seen <= (uint64_t)BOMB * max_fields && f->size <= (uint64_t)BOMB * max_size;
+        fields_add(f, nv, lasting);
+    return f->seen > (uint64_t)BOMB * p->max_fields || f->size > (uint64_t)BOMB * p->max_size
+               ? HPACK_E_BOMB
+               : 0;
+}
+
+/* Is the next byte all of an indexed field (RFC 7541 6.1)? */
+static bool at_indexed(const struct piece *p)
+{
+    return p->d->between && p->at<p->end && * p->at> 0x80 && *p->at < 0xff;
+}
+
+/* By looking it up, which is what nghttp2 does with it, but within its state machine. */
+static int take_indexed(struct piece *p)
+{
+    uint8_t index = *p->at++ & 0x7f;
+    const nghttp2_nv *nv = nghttp2_hd_inflate_get_table_entry(p->d->inflater, index);
+    return nv ? take_field(p, nv, index <= STATIC_LAST) : HPACK_E_COMPRESSION;
+}
+
+/* Any other field, or what there is of it. */
+static int take_other(struct piece *p)
+{
+    struct hpack_decoder *d = p->d;
+    /* RFC 7541 4.2: a table's size before all fields; of those that it did not see nghttp2 does not
+     * know. */
+    if (d->between && p->at < p->end && (*p->at & 0xe0) == 0x20 && p->f->seen > 0)
+        return HPACK_E_COMPRESSION;
+    nghttp2_nv nv;
+    int flags = 0;
+    ssize_t n =
+        nghttp2_hd_inflate_hd2(d->inflater, &nv, &flags, p->at, (size_t)(p->end - p->at), p->last);
+    if (n < 0)
+        return error_of(n);
+    p->at += n;
+    d->used = true;
+    d->between = flags & NGHTTP2_HD_INFLATE_EMIT;
+    if (d->between)
+        return take_field(p, &nv, false);
+    assert(p->at == p->end && "it stops at a field or at the end");
+    p->done = true;
+    return 0;
+}
+
+/* Is there nothing left in it, and nothing to be told to nghttp2? */
+static bool is_taken(const struct piece *p)
+{
+    return p->at == p->end && p->d->between && !(p->last && p->d->used);
 }
 
 int hpack_decode(struct hpack_decoder *d, struct h2_fields *f, const uint8_t *block, size_t len,
@@ -179,33 +302,26 @@ int hpack_decode(struct hpack_decoder *d, struct h2_fields *f, const uint8_t *bl
     assert(max_fields <= f->max_fields && max_size <= f->max_text / 2 && "there is room");
     static const uint8_t nothing[1];
     const uint8_t *at = len > 0 ? block : nothing;
-    const uint8_t *end = at + len;
-    if (first)
+    struct piece p = {d, f, at, at + len, max_fields, max_size, last, false};
+    if (first) {
         fields_clear(f);
-    for (;;) {
-        nghttp2_nv nv;
-        int flags = 0;
-        ssize_t n = nghttp2_hd_inflate_hd2(d->inflater, &nv, &flags, at, (size_t)(end - at), last);
-        if (n < 0)
-            return error_of(n);
-        at += n;
-        if (flags & NGHTTP2_HD_INFLATE_EMIT) {
-            if (!take_field(f, &nv, max_fields, max_size))
-                return HPACK_E_BOMB;
-        } else if (flags & NGHTTP2_HD_INFLATE_FINAL) {
-            nghttp2_hd_inflate_end_headers(d->inflater);
-            return 0;
-        } else if (at == end) {
-            return 0;
-        }
+        d->between = !d->resized; /* nghttp2 waits for what has to be said first */
+        d->resized = false;
+        d->used = false;
     }
+    int error = 0;
+    while (!error && !p.done && !is_taken(&p))
+        error = at_indexed(&p) ? take_indexed(&p) : take_other(&p);
+    if (!error && last && d->used)
+        nghttp2_hd_inflate_end_headers(d->inflater);
+    return error;
 }
 
 /* ---- encoding ---- */
 
 bool hpack_encoder_init(struct hpack_encoder *e, struct hpack_mem *m, uint32_t table_max)
 {
-    e->deflater = NULL;
+    *e = (struct hpack_encoder){.resized = table_max < TABLE_FIRST};
     nghttp2_hd_deflater *deflater;
     if (nghttp2_hd_deflate_new2(&deflater, table_max, &m->calls) != 0)
         return false;
@@ -222,10 +338,14 @@ void hpack_encoder_fini(struct hpack_encoder *e)
 
 bool hpack_encoder_table(struct hpack_encoder *e, uint32_t size)
 {
+    e->resized = true;
     return nghttp2_hd_deflate_change_table_size(e->deflater, size) == 0;
 }
 
-/* A block being written, through a few fields that wait to be given to nghttp2. */
+/*
+ * A block being written. Fields for which the dynamic table is of no use are written at once, the
+ * others wait to be given to nghttp2 together, behind them.
+ */
 struct block {
     struct hpack_encoder *encoder;
     uint8_t *at;
@@ -235,19 +355,9 @@ struct block {
     nghttp2_nv nv[CHUNK];
 };
 
-/* Not by an initialiser, which would clear nv as well. */
-static void block_begin(struct block *b, struct hpack_encoder *e, uint8_t *out, size_t room)
-{
-    b->encoder = e;
-    b->at = out;
-    b->end = out + room;
-    b->error = 0;
-    b->n = 0;
-}
-
 static void block_flush(struct block *b)
 {
-    if (b->n == 0 || b->error)
+    if (b->error)
         return;
     ssize_t n =
         nghttp2_hd_deflate_hd(b->encoder->deflater, b->at, (size_t)(b->end - b->at), b->nv, b->n);
@@ -258,8 +368,51 @@ static void block_flush(struct block *b)
         b->at += n;
 }
 
-static void block_put(struct block *b, struct http_text name, struct http_text value,
-                      bool sensitive)
+/* Not by an initialiser, which would clear nv as well. */
+static void block_begin(struct block *b, struct hpack_encoder *e, uint8_t *out, size_t room)
+{
+    b->encoder = e;
+    b->at = out;
+    b->end = out + room;
+    b->error = 0;
+    b->n = 0;
+    if (e->resized)
+        block_flush(b); /* RFC 7541 4.2: a table's size before all fields */
+    e->resized = false;
+}
+
+static int block_end(struct block *b, const uint8_t *out)
+{
+    if (b->n > 0)
+        block_flush(b);
+    return b->error ? b->error : (int)(b->at - out);
+}
+
+/* RFC 7541 5.1, below other bits of the first byte. */
+static void put_integer(struct block *b, uint8_t first, uint8_t prefix, uint32_t value)
+{
+    if (value < prefix) {
+        *b->at++ = (uint8_t)(first | value);
+        return;
+    }
+    *b->at++ = first | prefix;
+    for (value -= prefix; value >= 0x80; value >>= 7)
+        *b->at++ = (uint8_t)(0x80 | value);
+    *b->at++ = (uint8_t)value;
+}
+
+/* RFC 7541 6.2.2: a literal without indexing, its name by an index. Not in Huffman's code, which
+ * takes longer than it saves. */
+static void put_plain(struct block *b, uint8_t index, struct http_text value)
+{
+    put_integer(b, 0x00, 0x0f, index);
+    put_integer(b, 0x00, 0x7f, value.n);
+    if (value.n > 0)
+        memcpy(b->at, value.p, value.n);
+    b->at += value.n;
+}
+
+static void put(struct block *b, struct http_text name, struct http_text value, bool sensitive)
 {
     if (b->n == CHUNK)
         block_flush(b);
@@ -273,22 +426,43 @@ static void block_put(struct block *b, struct http_text name, struct http_text v
 }
 
 /* One that is missing is empty. */
-static void block_put_pseudo(struct block *b, struct http_text name, struct http_text value)
+static void put_pseudo(struct block *b, struct http_text name, struct http_text value)
 {
     if (value.n > 0)
-        block_put(b, name, value, false);
+        put(b, name, value, false);
 }
 
-static void block_put_fields(struct block *b, const struct http_field *field, uint32_t n)
+/* Indices of RFC 7541 A. */
+enum {
+    INDEX_STATUS = 8,
+    INDEX_CONTENT_LENGTH = 28,
+    INDEX_CONTENT_RANGE = 30,
+    INDEX_ETAG = 34,
+    INDEX_LAST_MODIFIED = 44,
+};
+
+/* Of fields whose values are seldom said twice, though nghttp2 would index some; 0: of others. */
+static uint8_t plain_index(struct http_text name)
 {
-    for (uint32_t i = 0; i < n; i++)
-        block_put(b, field[i].name, field[i].value, field[i].sensitive);
+    switch (name.n) {
+    case 4: return memcmp(name.p, "etag", 4) == 0 ? INDEX_ETAG : 0;
+    case 13:
+        if (memcmp(name.p, "last-modified", 13) == 0)
+            return INDEX_LAST_MODIFIED;
+        return memcmp(name.p, "content-range", 13) == 0 ? INDEX_CONTENT_RANGE : 0;
+    default: return 0;
+    }
 }
 
-static int block_end(struct block *b, const uint8_t *out)
+static void put_fields(struct block *b, const struct http_field *field, uint32_t n)
 {
-    block_flush(b);
-    return b->error ? b->error : (int)(b->at - out);
+    for (const struct http_field *end = field + n; field < end; field++) {
+        uint8_t index = field->sensitive ? 0 : plain_index(field->name);
+        if (index)
+            put_plain(b, index, field->value);
+        else
+            put(b, field->name, field->value, field->sensitive);
+    }
 }
 
 static struct http_text decimal(char digits[DIGITS], uint64_t v)
@@ -342,26 +516,42 @@ uint64_t hpack_list_size(const struct http_head *h)
     return size + pseudo_size(HTTP_TEXT(":path"), h->path);
 }
 
+static void put_status(struct block *b, uint16_t status)
+{
+    static const uint16_t known[] = {200, 204, 206, 304, 400, 404, 500}; /* RFC 7541 A, 8 to 14 */
+    for (uint8_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+        if (known[i] == status) {
+            *b->at++ = (uint8_t)(0x80 | (INDEX_STATUS + i));
+            return;
+        }
+    char digits[DIGITS];
+    put_plain(b, INDEX_STATUS, decimal(digits, status));
+}
+
+static void put_request(struct block *b, const struct http_head *h)
+{
+    put_pseudo(b, HTTP_TEXT(":method"), method_of(h));
+    put_pseudo(b, HTTP_TEXT(":protocol"), h->protocol);
+    put_pseudo(b, HTTP_TEXT(":scheme"), h->scheme);
+    put_pseudo(b, HTTP_TEXT(":path"), h->path);
+    put_pseudo(b, HTTP_TEXT(":authority"), h->authority);
+    block_flush(b); /* RFC 9113 8.3: before all others */
+}
+
 int hpack_encode_head(struct hpack_encoder *e, const struct http_head *h, uint8_t *out, size_t room)
 {
     if (room < hpack_list_size(h) + HPACK_SLACK)
         return HPACK_E_ROOM;
     struct block b;
     block_begin(&b, e, out, room);
-    char status[DIGITS];
-    char length[DIGITS];
-    if (h->status) {
-        block_put(&b, HTTP_TEXT(":status"), decimal(status, h->status), false);
-    } else {
-        block_put_pseudo(&b, HTTP_TEXT(":method"), method_of(h));
-        block_put_pseudo(&b, HTTP_TEXT(":protocol"), h->protocol);
-        block_put_pseudo(&b, HTTP_TEXT(":scheme"), h->scheme);
-        block_put_pseudo(&b, HTTP_TEXT(":path"), h->path);
-        block_put_pseudo(&b, HTTP_TEXT(":authority"), h->authority);
-    }
+    if (h->status)
+        put_status(&b, h->status);
+    else
+        put_request(&b, h);
+    char digits[DIGITS];
     if (h->content_length != HTTP_LENGTH_NONE)
-        block_put(&b, HTTP_TEXT("content-length"), decimal(length, h->content_length), false);
-    block_put_fields(&b, h->field, h->n_fields);
+        put_plain(&b, INDEX_CONTENT_LENGTH, decimal(digits, h->content_length));
+    put_fields(&b, h->field, h->n_fields);
     return block_end(&b, out);
 }
 
@@ -372,6 +562,6 @@ int hpack_encode_trailers(struct hpack_encoder *e, const struct http_field *fiel
         return HPACK_E_ROOM;
     struct block b;
     block_begin(&b, e, out, room);
-    block_put_fields(&b, field, n);
+    put_fields(&b, field, n);
     return block_end(&b, out);
 }

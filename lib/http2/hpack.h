@@ -22,7 +22,7 @@ void hpack_mem_destroy(struct hpack_mem *m);
 /* Fields of one block, in order, with room for so many and for so much text. */
 struct h2_fields {
     struct http_field *field;
-    char *text;
+    char *text; /* of those that are not of the static table */
     uint32_t max_fields;
     uint32_t max_text; /* with room left for joining (head.h): twice what the list may have */
     uint32_t n;        /* kept */
@@ -38,6 +38,9 @@ void h2_fields_fini(struct h2_fields *f, struct mem *mem);
 
 struct hpack_decoder {
     void *inflater;
+    bool resized; /* since the last block */
+    bool between; /* two fields, with nothing begun by nghttp2 */
+    bool used;    /* nghttp2 was, in this block */
 };
 
 enum hpack_error {
@@ -68,6 +71,7 @@ int hpack_decode(struct hpack_decoder *d, struct h2_fields *f, const uint8_t *bl
 
 struct hpack_encoder {
     void *deflater;
+    bool resized; /* since the last block */
 };
 
 /* table_max: what we are willing to keep (SETTINGS_HEADER_TABLE_SIZE of the peer may ask for less).
@@ -78,9 +82,14 @@ void hpack_encoder_fini(struct hpack_encoder *e);
 bool hpack_encoder_table(struct hpack_encoder *e, uint32_t size);
 /*
  * A whole block: h's pseudo-header fields (a response's where h->status is set, else a request's),
- * content-length, h's fields; or trailers. Size, or an error; nothing changed at HPACK_E_ROOM.
- * Fields that are sensitive are never indexed; content-length, etag, date-like ones that differ
- * each time are not put in the table where that is known to be of no use.
+ * content-length, h's fields; or trailers. Size, or an error: nothing changed at HPACK_E_ROOM, the
+ * encoder is of no use after another. Fields of different names may change places.
+ *
+ * Fields that are sensitive are never indexed. Neither are, by nghttp2's own choice, authorization
+ * and short cookies; as literals without indexing, which leaves it to others, go content-length,
+ * content-range, etag and last-modified, by nghttp2's choice also :path, age, if-modified-since,
+ * if-none-match, location and set-cookie, and what would fill most of the table. A date is indexed:
+ * it is the same for all responses of a second.
  */
 int hpack_encode_head(struct hpack_encoder *e, const struct http_head *h, uint8_t *out,
                       size_t room);

@@ -291,8 +291,6 @@ START_TEST(what_is_no_block)
     };
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         ck_assert_msg(decode_hex(bad[i]) == HPACK_E_COMPRESSION, "%s", bad[i]);
-        /* And nothing more is had of it. */
-        ck_assert_int_eq(decode_hex("82"), HPACK_E_COMPRESSION);
         hpack_decoder_fini(&decoder);
         ck_assert(hpack_decoder_init(&decoder, mem, TABLE));
     }
@@ -642,11 +640,14 @@ START_TEST(memory_that_runs_out)
     size_t full = heap.bytes;
     for (size_t more = 0; more < 8192; more += 64) {
         heap.limit = full + more;
-        hpack_decoder_init(&d, mem, 65536);
-        hpack_decoder_fini(&d);
-        ck_assert_uint_eq(heap.blocks, blocks);
-        hpack_encoder_init(&e, mem, TABLE);
-        hpack_encoder_fini(&e);
+        struct hpack_mem *m = hpack_mem_create(&heap.mem);
+        if (m) {
+            hpack_decoder_init(&d, m, 65536);
+            hpack_encoder_init(&e, m, TABLE);
+            hpack_decoder_fini(&d);
+            hpack_encoder_fini(&e);
+        }
+        hpack_mem_destroy(m);
         ck_assert_uint_eq(heap.blocks, blocks);
     }
     heap.limit = full;
