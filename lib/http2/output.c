@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Frames out. First what gives the other side room (WINDOW_UPDATE), then the queue of all other
- * frames, then content: one DATA frame a stream in turn, while the windows last.
+ * Frames out. First the queue, in which SETTINGS come before all else; then what gives the other
+ * side room (WINDOW_UPDATE); then content, one DATA frame a stream in turn, while the windows last.
  */
 #include "http2/internal.h"
 
@@ -121,11 +121,12 @@ uint32_t h2_output(struct h2_conn *c, uint8_t *out, uint32_t room, tick_t now)
         return 0;
     uint64_t frames = c->tx_frames;
     uint64_t content = c->sent;
-    uint32_t n = h2_has(c, H2_CONN_FAILED) ? 0 : put_credit(c, out, room);
-    n += h2_queue_take(&c->out, out + n, room - n);
-    if (h2_queue_bytes(&c->out) == 0)
+    uint32_t n = h2_queue_take(&c->out, out, room);
+    if (h2_queue_bytes(&c->out) == 0 && !h2_has(c, H2_CONN_FAILED)) {
+        n += put_credit(c, out + n, room - n);
         n += put_content(c, out + n, room - n, n == 0);
-    n += h2_queue_take(&c->out, out + n, room - n); /* ends that came with content */
+        n += h2_queue_take(&c->out, out + n, room - n); /* ends that came with content */
+    }
     if (c->sent > content)
         h2_count(c, COUNTER_H2_TX_CONTENT, c->sent - content);
     h2_count(c, COUNTER_H2_TX_FRAMES, c->tx_frames - frames);
