@@ -12,7 +12,7 @@
 #define AFTERWARDS "Sun, 06 Nov 1994 08:49:38 GMT"
 
 static struct origin_item item = {.etag = {"\"abc\"", 5}, .modified = MODIFIED};
-static struct http_field field[8];
+static struct http_field field[16];
 static struct http_head head = {.field = field};
 
 static void setup(void)
