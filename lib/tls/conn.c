@@ -92,12 +92,20 @@ bool tls_accept(struct tls_conn *c, struct tls *t, struct tls_context *context, 
     return true;
 }
 
-static bool set_session(SSL *ssl, const uint8_t *der, size_t len)
+static void set_session(SSL *ssl, const uint8_t *der, size_t len)
 {
     SSL_SESSION *session = d2i_SSL_SESSION(NULL, &der, (long)len);
-    bool ok = session && SSL_set_session(ssl, session) == 1;
+    if (session)
+        SSL_set_session(ssl, session);
     SSL_SESSION_free(session);
-    return ok;
+}
+
+static bool set_name(SSL *ssl, const char *name)
+{
+    /* RFC 6066 3: an address is no name of a host. */
+    if (X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), name) == 1)
+        return true;
+    return SSL_set_tlsext_host_name(ssl, name) == 1 && SSL_set1_host(ssl, name) == 1;
 }
 
 bool tls_connect(struct tls_conn *c, struct tls *t, struct tls_context *context, const char *name,
@@ -105,22 +113,17 @@ bool tls_connect(struct tls_conn *c, struct tls *t, struct tls_context *context,
 {
     if (!begin(c, t, context, now))
         return false;
-    SSL *ssl = c->ssl;
     c->flags = TLS_CONN_CLIENT;
     c->due = true;
-    SSL_set_connect_state(ssl);
-    if (name && (SSL_set_tlsext_host_name(ssl, name) != 1 || SSL_set1_host(ssl, name) != 1))
-        goto fail;
-    /* One that cannot be used is not worth a failure. */
-    if (session)
-        set_session(ssl, session, session_len);
+    SSL_set_connect_state(c->ssl);
+    bool ok = !name || set_name(c->ssl, name);
+    /* A session that cannot be used is not worth a failure. */
+    if (ok && session)
+        set_session(c->ssl, session, session_len);
     ERR_clear_error();
-    return true;
-
-fail:
-    ERR_clear_error();
-    tls_conn_fini(c);
-    return false;
+    if (!ok)
+        tls_conn_fini(c);
+    return ok;
 }
 
 void tls_conn_fini(struct tls_conn *c)
@@ -368,12 +371,14 @@ bool tls_write(struct tls_conn *c, const uint8_t *bytes, uint32_t len, tick_t no
     c->tls->now = now;
     int result = SSL_write_ex(c->ssl, bytes, len, &written);
     tls_bio_unreserve(c);
-    if (result == 1)
+    if (result == 1) {
         note_written(c, len, now);
-    else if (stopped(c, result) == TLS_PROGRESS)
-        return false; /* amid a message of the handshake, of which a part has come */
-    invariant(conn_ok(c));
-    return true;
+        invariant(conn_ok(c));
+        return true;
+    }
+    enum tls_result r = stopped(c, result);
+    assert(r != TLS_STARVED && "room was put by");
+    return r != TLS_PROGRESS; /* that is amid a message of the handshake */
 }
 
 bool tls_end(struct tls_conn *c, tick_t now)

@@ -17,12 +17,13 @@
 
 static const char no_memory[] = "no memory";
 
-int identity_no_password(char *buf, int size, int writing, void *context)
+int identity_no_password(char *buf, int size, int writing, void *asked)
 {
     (void)buf;
     (void)size;
     (void)writing;
-    (void)context;
+    if (asked)
+        *(bool *)asked = true;
     return -1;
 }
 
@@ -77,18 +78,14 @@ static const char *load_chain(struct identity *id, const struct tls_identity *fr
 
 static const char *load_key(struct identity *id, const struct tls_identity *from)
 {
+    bool asked = false;
     BIO *b = BIO_new_mem_buf(from->key, (int)from->key_len);
-    id->key = PEM_read_bio_PrivateKey(b, NULL, identity_no_password, NULL);
-    int why = ERR_GET_REASON(ERR_peek_last_error());
+    id->key = PEM_read_bio_PrivateKey(b, NULL, identity_no_password, &asked);
     BIO_free(b);
     ERR_clear_error();
     if (id->key)
         return NULL;
-    if (why == PEM_R_NO_START_LINE)
-        return "no private key in it";
-    if (why == PEM_R_BAD_PASSWORD_READ)
-        return "the private key is encrypted";
-    return "a private key that is broken";
+    return asked ? "the private key is encrypted" : "no private key in it that can be read";
 }
 
 static const char *check_key(struct identity *id)

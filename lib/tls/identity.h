@@ -35,8 +35,8 @@ void identity_fini(struct identity *id);
 /* Of OpenSSL's last error, which is forgotten; constant text. */
 const char *identity_error(void);
 
-/* A callback for PEM: nobody is there to be asked. */
-int identity_no_password(char *buf, int size, int writing, void *context);
+/* A callback for PEM: nobody is there to be asked. asked: a bool that becomes true, or NULL. */
+int identity_no_password(char *buf, int size, int writing, void *asked);
 
 /* name in lower case without a dot at the end, into dst, of room bytes. False: longer, or empty. */
 bool identity_fold(const char *name, size_t len, char *dst, size_t room);

@@ -5,6 +5,32 @@
 
 #define STEPS_MAX 100000u
 
+struct tls_identity pair_identity(const struct pki *p)
+{
+    return (struct tls_identity){.name = "test",
+                                 .chain = p->cert,
+                                 .chain_len = strlen(p->cert),
+                                 .key = p->key,
+                                 .key_len = strlen(p->key)};
+}
+
+struct tls_context *pair_server(const struct tls_config *config)
+{
+    char error[256] = "";
+    struct tls_context *c = tls_context_create(config, error, sizeof(error));
+    ck_assert_msg(c != NULL, "%s", error);
+    return c;
+}
+
+struct tls_context *pair_client(const struct pki *ca)
+{
+    static const char *const h2[] = {"h2"};
+    struct tls_context *c =
+        tls_context_create_client(ca ? ca->cert : NULL, ca ? strlen(ca->cert) : 0, h2, 1);
+    ck_assert_ptr_nonnull(c);
+    return c;
+}
+
 static void end_init(struct pair_end *e, const uint8_t seed[32], tick_t now)
 {
     *e = (struct pair_end){.lives = false};
@@ -142,6 +168,24 @@ void pair_expect(struct pair_end *e, const void *bytes, size_t len)
     free(e->got);
     e->got = NULL;
     e->got_len = 0;
+}
+
+void pair_expect_open(const struct pair *p)
+{
+    ck_assert(p->client.conn.flags & TLS_CONN_OPEN);
+    ck_assert(p->server.conn.flags & TLS_CONN_OPEN);
+    ck_assert(!((p->client.conn.flags | p->server.conn.flags) & TLS_CONN_FAILED));
+}
+
+void pair_expect_refused(const struct pair *p, uint8_t alert)
+{
+    ck_assert(p->server.conn.flags & TLS_CONN_FAILED);
+    ck_assert(!(p->server.conn.flags & TLS_CONN_OPEN));
+    ck_assert_int_eq(p->server.last, TLS_ERROR);
+    ck_assert_uint_eq(p->server.conn.alert, alert);
+    ck_assert_uint_eq(pair_count(&p->server, COUNTER_TLS_FAILED), 1);
+    ck_assert(p->client.conn.flags & TLS_CONN_FAILED);
+    ck_assert_uint_eq(p->client.conn.alert, alert);
 }
 
 uint64_t pair_count(const struct pair_end *e, enum counter which)

@@ -35,6 +35,11 @@ struct pair {
     tick_t now;
 };
 
+/* An identity named "test", and contexts that are made or the test fails. */
+struct tls_identity pair_identity(const struct pki *p);
+struct tls_context *pair_server(const struct tls_config *config);
+struct tls_context *pair_client(const struct pki *ca);
+
 /* Workers without connections. */
 void pair_init(struct pair *p);
 /* Checks that nothing is left. */
@@ -58,6 +63,10 @@ void pair_feed(struct pair_end *e, const void *bytes, size_t len);
 void pair_write(struct pair *p, struct pair_end *e, const void *bytes, size_t len);
 /* e got exactly these, and forgets them. */
 void pair_expect(struct pair_end *e, const void *bytes, size_t len);
+
+/* The handshake is over at both ends; or has failed at the server's, and then in both. */
+void pair_expect_open(const struct pair *p);
+void pair_expect_refused(const struct pair *p, uint8_t alert);
 
 uint64_t pair_count(const struct pair_end *e, enum counter which);
 
