@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "app/assets.h"
+
+#include "app/cert.h"
+#include "document.h"
+
+#define TEXT                                                                                 \
+    "certificates: [{name: a, certificate: a/certificate.pem, key: a/key.pem}]\n"            \
+    "origins: [{name: o}, {name: p}]\n"                                                      \
+    "listeners:\n"                                                                           \
+    "- {name: w, port: 1, protocol: http2, service: origin, origin: p, certificates: [a]}\n" \
+    "- {name: e, port: 2, service: echo}\n"                                                  \
+    "- {name: c, port: 3, protocol: http2, service: origin, origin: o}\n"
+
+static struct config *config;
+static struct assets_store store;
+
+static void setup(void)
+{
+    char why[CERT_WHY_MAX];
+    document_setup();
+    ck_assert(cert_make(&(struct cert_options){.directory = "a", .days = 1}, why));
+    config = document_valid(TEXT);
+}
+
+static void teardown(void)
+{
+    ck_assert_ptr_null(store.first);
+    config_free(config);
+    unlink("a/" CERT_FILE);
+    unlink("a/" CERT_KEY_FILE);
+    rmdir("a");
+    document_teardown();
+}
+
+static struct assets *load(unsigned faults)
+{
+    struct config_faults f = {.file = "f", .tree = config->tree};
+    struct assets *a = assets_load(&store, config, &f);
+    ck_assert_uint_eq(f.n, faults);
+    FILE *out = fopen("/dev/null", "w");
+    config_faults_flush(&f, out);
+    fclose(out);
+    return a;
+}
+
+START_TEST(listeners_have_what_they_name)
+{
+    unsigned left_out = 1;
+    struct assets *a = load(0);
+    ck_assert_ptr_nonnull(assets_tls(a, 0));
+    ck_assert_ptr_null(assets_tls(a, 1));
+    ck_assert_ptr_null(assets_tls(a, 2));
+    ck_assert_str_eq(origin_name(assets_origin(a, 0)), "p");
+    ck_assert_ptr_null(assets_origin(a, 1));
+    ck_assert_str_eq(origin_name(assets_origin(a, 2)), "o");
+    ck_assert_ptr_eq(assets_site(a, 1, &left_out), assets_origin(a, 0));
+    ck_assert_uint_eq(left_out, 0);
+    assets_release(a);
+    ck_assert_uint_eq(assets_reap(&store), 0);
+}
+END_TEST
+
+/* A connection that began under the old configuration. */
+START_TEST(what_a_worker_uses_stays)
+{
+    struct assets *old = load(0);
+    struct assets *next = load(0);
+    const struct origin *o = assets_origin(old, 0);
+    origin_hold(o, 3);
+    assets_release(old);
+    ck_assert_uint_eq(assets_reap(&store), 1);
+    ck_assert_str_eq(origin_name(o), "p");
+    assets_release(next);
+    ck_assert_uint_eq(assets_reap(&store), 1);
+    origin_release(o, 3);
+    ck_assert_uint_eq(assets_reap(&store), 0);
+}
+END_TEST
+
+/* A letter that no worker has read yet. */
+START_TEST(what_is_held_stays)
+{
+    struct assets *a = load(0);
+    ck_assert_ptr_eq(assets_hold(a), a);
+    assets_release(a);
+    ck_assert_uint_eq(assets_reap(&store), 0);
+    ck_assert_ptr_eq(store.first, a);
+    assets_release(a);
+    assets_reap(&store);
+    assets_release(NULL);
+    ck_assert_ptr_null(assets_hold(NULL));
+}
+END_TEST
+
+START_TEST(all_or_nothing)
+{
+    unlink("a/" CERT_FILE);
+    ck_assert_ptr_null(load(1));
+    ck_assert_ptr_null(store.first);
+}
+END_TEST
+
+UNIT_MAIN("assets", setup, teardown, listeners_have_what_they_name, what_a_worker_uses_stays,
+          what_is_held_stays, all_or_nothing)
