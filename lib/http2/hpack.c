@@ -456,12 +456,12 @@ static uint8_t plain_index(struct http_text name)
 
 static void put_fields(struct block *b, const struct http_field *field, uint32_t n)
 {
-    for (const struct http_field *end = field + n; field < end; field++) {
-        uint8_t index = field->sensitive ? 0 : plain_index(field->name);
+    for (uint32_t i = 0; i < n; i++) {
+        uint8_t index = field[i].sensitive ? 0 : plain_index(field[i].name);
         if (index)
-            put_plain(b, index, field->value);
+            put_plain(b, index, field[i].value);
         else
-            put(b, field->name, field->value, field->sensitive);
+            put(b, field[i].name, field[i].value, field[i].sensitive);
     }
 }
 
