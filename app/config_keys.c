@@ -166,7 +166,7 @@ static const struct config_key listeners_keys[] = {
      .live = true,
      .text = "of TLS: under way in a worker at once; connections beyond are refused"},
     {"prefix-handshakes", CONFIG_UINT, LISTENER(prefix_handshakes), RANGE(1, 1u << 20),
-     .preset = "128", .live = true,
+     .preset = "512", .live = true,
      .text = "of these, from one /24 of IPv4 or /56 of IPv6"},
     {"handshake-timeout-s", CONFIG_TIME, LISTENER(handshake_timeout), RANGE(1, 3600), TIME(SEC),
      .preset = "10", .live = true,

@@ -8,7 +8,7 @@
 
 #define BACKLOG_DEFAULT           1024
 #define HANDSHAKES_DEFAULT        1024
-#define PREFIX_HANDSHAKES_DEFAULT 128
+#define PREFIX_HANDSHAKES_DEFAULT 512
 #define HANDSHAKE_TIMEOUT_DEFAULT (10 * TICK_SEC)
 
 /* A new connection's numbers start so far after those of the one before it on the same flow (RFC
