@@ -36,7 +36,7 @@ struct parse {
     struct http_text host;
     uint32_t seen;    /* enum pseudo */
     uint32_t allowed; /* of them */
-    uint32_t crumbs;
+    bool joining;     /* the cookie's value is at the end of f's text */
     bool has_host;
     bool request;
     bool trailers;
@@ -131,24 +131,32 @@ static void append(struct h2_fields *f, const char *bytes, uint32_t n)
     f->text_used += n;
 }
 
-/* RFC 9113 8.2.3: crumbs are joined, at the place of the first. */
+/* RFC 9113 8.2.3: crumbs are joined, at the place of the first. Empty ones are left out, since what
+ * they would leave ends in a blank. */
 static void take_cookie(struct parse *p, const struct http_field *field)
 {
-    if (p->crumbs++ == 0) {
+    if (!p->cookie) {
         p->cookie = p->kept;
         keep(p, field);
         return;
     }
+    p->cookie->sensitive |= field->sensitive;
     struct http_text *whole = &p->cookie->value;
-    if (p->crumbs == 2) {
+    if (field->value.n == 0)
+        return;
+    if (whole->n == 0) {
+        *whole = field->value;
+        return;
+    }
+    if (!p->joining) {
         const char *to = p->f->text + p->f->text_used;
         append(p->f, whole->p, whole->n);
         whole->p = to;
+        p->joining = true;
     }
     append(p->f, "; ", 2);
     append(p->f, field->value.p, field->value.n);
     whole->n += 2 + field->value.n;
-    p->cookie->sensitive |= field->sensitive;
 }
 
 /* RFC 9110 8.6: digits; many that are the same are as one. In trailers it says nothing (RFC 9110

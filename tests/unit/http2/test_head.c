@@ -200,9 +200,11 @@ START_TEST(crumbs_are_joined)
     REQUEST(GET "cookie=a=1", OK);
     left("cookie=a=1|");
     REQUEST(GET "x=1|cookie=a=1|y=2|cookie=b=2|cookie=|cookie=c=3; d=4|z=3", OK);
-    left("x=1|cookie=a=1; b=2; ; c=3; d=4|y=2|z=3|");
+    left("x=1|cookie=a=1; b=2; c=3; d=4|y=2|z=3|");
     REQUEST(GET "cookie=|cookie=", OK);
-    left("cookie=; |");
+    left("cookie=|");
+    REQUEST(GET "cookie=|cookie=|x=y|cookie=a|cookie=", OK);
+    left("cookie=a|x=y|");
 }
 END_TEST
 
