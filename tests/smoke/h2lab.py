@@ -410,7 +410,5 @@ class NghttpdPair(H2Pair):
         return False
 
 
-def pair(driver="af_xdp", **options):
-    """What a group's cases share."""
-    assert PEER in (None, "nghttpd"), f"H2_PEER={PEER}"
-    return (NghttpdPair if PEER else H2Pair)(driver, **options)
+assert PEER in (None, "nghttpd"), f"H2_PEER={PEER}"
+Served = NghttpdPair if PEER else H2Pair  # what a group's cases share

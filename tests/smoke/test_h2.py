@@ -17,7 +17,7 @@ from h2lab import (
     digest,
     digest_of_source,
     origin,
-    pair,
+    Served,
     server,
 )
 from tcp import same
@@ -280,7 +280,7 @@ if __name__ == "__main__":
     tap.main(
         tap.Group(
             "af_xdp",
-            pair,
+            Served,
             sends_files_byte_for_byte,
             finds_index_html,
             sends_to_a_directory_by_its_name,
@@ -308,7 +308,7 @@ if __name__ == "__main__":
             leaves_nothing,
         ),
         *(
-            tap.Group(driver, functools.partial(pair, driver), *SHORT)
+            tap.Group(driver, functools.partial(Served, driver), *SHORT)
             for driver in ("af_packet", "tap")
         ),
     )

@@ -9,7 +9,7 @@ import zlib
 from collections import Counter
 
 import tap
-from h2lab import FIRST, IMAGES, V4, V6, image_colour, image_size, pair
+from h2lab import FIRST, IMAGES, V4, V6, Served, image_colour, image_size
 from machine import KEEP
 from tap import note
 
@@ -129,7 +129,7 @@ if __name__ == "__main__":
     tap.main(
         tap.Group(
             "af_xdp",
-            pair,
+            Served,
             loads_all_of_a_page,
             loads_all_of_a_page_over_ipv6,
             shows_it,

@@ -10,7 +10,7 @@ import time
 
 import tap
 from h2client import H2Client
-from h2lab import IMAGES, MIB, SMALL, V4, V6, origin, pair
+from h2lab import IMAGES, MIB, SMALL, V4, V6, Served, origin
 from machine import end
 from tcp import same, source_bytes
 
@@ -251,10 +251,10 @@ PYTHON = (
 
 if __name__ == "__main__":
     tap.main(
-        tap.Group("af_xdp", pair, *NGHTTP, *H2LOAD, *NODE, *PYTHON, leaves_nothing),
+        tap.Group("af_xdp", Served, *NGHTTP, *H2LOAD, *NODE, *PYTHON, leaves_nothing),
         tap.Group(
             "tap",
-            functools.partial(pair, "tap"),
+            functools.partial(Served, "tap"),
             nghttp_fetches_a_page_with_all_it_needs,
             h2load_on_a_hundred_connections,
             h2load_of_large_content,

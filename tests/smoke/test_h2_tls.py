@@ -7,7 +7,7 @@ import ssl
 
 import tap
 from h2client import H2Client, trusting
-from h2lab import FIRST, HTTPS, OPTIONAL, REQUIRED, SECOND, SMALL, V4, V6, origin, pair
+from h2lab import FIRST, HTTPS, OPTIONAL, REQUIRED, SECOND, SMALL, V4, V6, Served, origin
 from tcp import same
 
 OLD = ("-cipher", "DEFAULT@SECLEVEL=0")  # of s_client: it would offer what is no longer safe
@@ -253,7 +253,7 @@ if __name__ == "__main__":
     tap.main(
         tap.Group(
             "af_xdp",
-            pair,
+            Served,
             speaks_two_versions,
             refuses_older_versions,
             speaks_good_ciphers,
@@ -274,7 +274,7 @@ if __name__ == "__main__":
         ),
         tap.Group(
             "two workers",
-            functools.partial(pair, config={"workers": {"cores": [0, 1]}}),
+            functools.partial(Served, config={"workers": {"cores": [0, 1]}}),
             resumes_at_every_worker,
             leaves_nothing,
         ),
