@@ -227,6 +227,7 @@ class Conn:
         self.decoder = hpack.Decoder()
         self.block = None  # the HEADERS whose block is open, and what there is of that
         self.pings = 0
+        self.acknowledges = True  # SETTINGS
         # What may be sent, and what the server has been allowed to send.
         self.window = WINDOW
         self.windows = {}
@@ -318,7 +319,8 @@ class Conn:
             self.answers[got.stream].take(got)
         elif got.type == SETTINGS and not got.flags & ACK:
             self._settings(got.payload)
-            self.send(frame(SETTINGS, ACK, 0))
+            if self.acknowledges:
+                self.send(frame(SETTINGS, ACK, 0))
         elif got.type == PING and not got.flags & ACK:
             self.send(ping(got.payload, ACK))
         elif got.type == WINDOW_UPDATE and got.stream:
@@ -449,6 +451,15 @@ class Conn:
             pass
         except Silence:
             raise AssertionError(f"still open {patience} s after {self.seen()}") from None
+
+    def ends_gently(self):
+        """GOAWAY twice without error (RFC 9113 6.8), then the end."""
+        going = [f for f in self.frames if f.type == GOAWAY]
+        while len(going) < 2:
+            going.append(self.until(lambda f: f.type == GOAWAY, "the second GOAWAY"))
+        assert all(f.code == NO_ERROR for f in going), f"{going[0]}, {going[1]}"
+        assert going[0].number == WINDOW_MAX >= going[1].number, f"{going[0]}, {going[1]}"
+        self.closes()
 
     def resets(self, stream, *codes):
         """RST_STREAM with one of these codes, and the connection goes on (RFC 9113 5.4.2)."""
