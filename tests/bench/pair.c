@@ -99,9 +99,10 @@ static void pool_open(struct pair *p, unsigned packets)
                                 .alloc_view = take_view,
                                 .headroom = HEADROOM,
                                 .room = PAIR_ROOM - HEADROOM};
-    p->packet = aligned_alloc(64, packets * sizeof(*p->packet));
+    size_t size = (packets * sizeof(*p->packet) + 63) & ~(size_t)63;
+    p->packet = aligned_alloc(64, size);
     pair_check(p->packet, "no memory");
-    memset(p->packet, 0, packets * sizeof(*p->packet));
+    memset(p->packet, 0, size);
     for (unsigned i = 0; i < packets; i++)
         pkt_back(&p->packet[i].pkt);
 }
