@@ -55,10 +55,10 @@ struct listener *listener_find(const struct stack *s, const struct ip_addr *addr
 
 static bool carrier_ok(const struct stack_listener *l)
 {
-    bool paired = !l->context_hold == !l->context_release;
+    bool held = l->context_hold && l->context_release;
     if (l->carrier == STACK_CARRIER_TCP)
-        return !l->service->http && !l->tls && !l->context_hold;
-    return l->carrier == STACK_CARRIER_HTTP2 && l->service->http && paired;
+        return !l->service->http && !l->tls && !l->context;
+    return l->carrier == STACK_CARRIER_HTTP2 && l->service->http && (held || !l->context);
 }
 
 static bool listener_ok(const struct stack_listener *l)
@@ -99,14 +99,14 @@ static void hold(const struct stack *s, const struct stack_listener *cfg)
 {
     if (cfg->tls)
         tls_context_hold(cfg->tls);
-    if (cfg->context_hold)
+    if (cfg->context)
         cfg->context_hold(cfg->context, s->worker);
 }
 
 static void release(const struct stack *s, const struct stack_listener *cfg)
 {
     tls_context_release(cfg->tls);
-    if (cfg->context_release)
+    if (cfg->context)
         cfg->context_release(cfg->context, s->worker);
 }
 

@@ -136,7 +136,7 @@ static void session_free(struct session *x)
     session_drop_input(x);
     mem_free(s->env.mem, x->held, x->held_len);
     s->tcp.memory -= x->charged;
-    if (x->context_release)
+    if (x->peer.context)
         x->context_release(x->peer.context, s->worker);
     settings_leave(s, x->settings);
     slab_free(s->sessions.slab, x);
@@ -230,7 +230,7 @@ static struct session *make(struct conn *c, const struct http_service *service, 
     list_init(&x->reading);
     list_init(&x->writing);
     timer_init(&x->timer, fire);
-    if (l->cfg.context_hold)
+    if (l->cfg.context)
         l->cfg.context_hold(l->cfg.context, s->worker);
     x->context_release = l->cfg.context_release;
     l->sessions++;

@@ -72,7 +72,7 @@ struct stack_listener {
     enum stack_carrier carrier;
     struct tls_context *tls; /* NULL: cleartext. Held by the listener and its connections. */
     const void *context;     /* of the service (http_peer.context): a struct origin, which the
-                                listener holds (service/origin.h says how), by these: */
+                                listener holds (service/origin.h says how), by these; or NULL */
     void (*context_hold)(const void *context, uint16_t worker);
     void (*context_release)(const void *context, uint16_t worker);
     uint32_t handshakes;        /* TLS handshakes under way in a worker: 1,024 */
