@@ -107,6 +107,7 @@ void api_memory(struct api_call *c)
                                         "bytes", api_u64((uint64_t)p.size * p.object_bytes)));
     }
     api_json(c, 200,
-             json_pack("{s:s, s:o, s:o}", "mode", runtime_memory_mode(c->rt), "pools", pools,
-                       "tcp_bytes_per_worker", api_u64(plan_tcp_memory(runtime_config(c->rt)))));
+             json_pack("{s:s, s:o, s:o, s:o}", "mode", runtime_memory_mode(c->rt), "pools", pools,
+                       "tcp_bytes_per_worker", api_u64(plan_tcp_memory(runtime_config(c->rt))),
+                       "tls_bytes", api_u64(runtime_tls_memory(c->rt))));
 }

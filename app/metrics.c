@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * /metrics: OpenMetrics 1.0 text. Labels are worker, device and reason and no other, so that their
- * number is bounded by the configuration and the registry of drops. Names carry base units; what
- * only counts cycles is there in seconds too.
+ * /metrics: OpenMetrics 1.0 text. Labels are worker, device, reason and kind and no other, so that
+ * their number is bounded by the configuration and the registry of drops. Names carry base units;
+ * what only counts cycles is there in seconds too.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -84,21 +84,59 @@ static void cycles_in_seconds(const struct scrape *s, enum counter which, const 
                     (double)s->word[w][which] / hz);
 }
 
-/* Every connection that was opened is there until it is closed. */
-static uint64_t open_connections(const uint64_t *word)
+/* What was opened is there until it is closed. */
+static void open_family(const struct scrape *s, const char *name, enum counter opened,
+                        enum counter closed, const char *help)
 {
-    uint64_t opened = word[COUNTER_TCP_OPENED];
-    uint64_t closed = word[COUNTER_TCP_CLOSED];
-    return opened > closed ? opened - closed : 0;
+    family(s, name, "gauge", help);
+    for (unsigned w = 0; w < s->workers; w++) {
+        const uint64_t *word = s->word[w];
+        uint64_t n = word[opened] > word[closed] ? word[opened] - word[closed] : 0;
+        if (s->known[w])
+            fprintf(s->out, "millrace_%s{worker=\"%u\"} %" PRIu64 "\n", name, w, n);
+    }
 }
 
-static void connection_family(const struct scrape *s)
+static void open_families(const struct scrape *s)
 {
-    family(s, "tcp_connections", "gauge", "TCP connections that are open");
+    open_family(s, "tcp_connections", COUNTER_TCP_OPENED, COUNTER_TCP_CLOSED,
+                "TCP connections that are open");
+    open_family(s, "h2_connections", COUNTER_H2_OPENED, COUNTER_H2_CLOSED,
+                "HTTP/2 connections that are open");
+    open_family(s, "h2_streams", COUNTER_H2_STREAMS_OPENED, COUNTER_H2_STREAMS_CLOSED,
+                "HTTP/2 streams that are open");
+}
+
+#define GLITCH "h2_glitch_"
+
+/* Of all counters, those of glitches are one family, with their kind as a label. */
+static bool is_glitch(enum counter which)
+{
+    return strncmp(counter_name(which), GLITCH, sizeof(GLITCH) - 1) == 0;
+}
+
+static void glitch_family(const struct scrape *s)
+{
+    family(s, "h2_glitches", "counter",
+           "What an HTTP/2 client may do and no decent one does often, by kind");
     for (unsigned w = 0; w < s->workers; w++)
-        if (s->known[w])
-            fprintf(s->out, "millrace_tcp_connections{worker=\"%u\"} %" PRIu64 "\n", w,
-                    open_connections(s->word[w]));
+        for (int i = 0; s->known[w] && i < COUNTER_END; i++)
+            if (is_glitch((enum counter)i))
+                fprintf(s->out,
+                        "millrace_h2_glitches_total{worker=\"%u\",kind=\"%s\"} %" PRIu64 "\n", w,
+                        counter_name((enum counter)i) + sizeof(GLITCH) - 1, s->word[w][i]);
+}
+
+static void access_log_families(const struct scrape *s)
+{
+    family(s, "access_log_lost", "counter",
+           "Requests not in the access log, because the ring to the control core was full");
+    for (unsigned w = 0; w < s->workers; w++)
+        fprintf(s->out, "millrace_access_log_lost_total{worker=\"%u\"} %" PRIu64 "\n", w,
+                runtime_access_log_lost(s->rt, w));
+    family(s, "access_log_written", "counter", "Lines of the access log");
+    fprintf(s->out, "millrace_access_log_written_total %" PRIu64 "\n",
+            runtime_access_log_written(s->rt));
 }
 
 static void drop_family(const struct scrape *s)
@@ -125,12 +163,15 @@ static void worker_families(const struct scrape *s)
                 (double)info.stalled / (double)TICK_SEC);
     }
     for (int i = 0; i < COUNTER_END; i++)
-        counter_family(s, (enum counter)i);
+        if (!is_glitch((enum counter)i))
+            counter_family(s, (enum counter)i);
+    glitch_family(s);
     cycles_in_seconds(s, COUNTER_BUSY_CYCLES, "busy_seconds", "Time of turns that did work");
     cycles_in_seconds(s, COUNTER_IDLE_CYCLES, "idle_seconds",
                       "Time of turns that found none, sleep included");
-    connection_family(s);
+    open_families(s);
     drop_family(s);
+    access_log_families(s);
 }
 
 /* ---- devices ---- */
@@ -216,6 +257,7 @@ static void appliance_families(const struct scrape *s)
           "Time since the workers started");
     gauge(s, "packet_buffers", size, "Packet buffers in all pools");
     gauge(s, "packet_buffers_in_use", in_use, "Those in use, queued in devices included");
+    gauge(s, "tls_memory_bytes", (double)runtime_tls_memory(s->rt), "Memory that OpenSSL holds");
     gauge(s, "capture_running", k.state == CAPTURE_RUNNING, "1 while a capture runs");
     gauge(s, "capture_written_packets", (double)k.packets, "Packets in the last capture's file");
     gauge(s, "capture_lost_packets", (double)k.lost, "Packets that did not get into it");

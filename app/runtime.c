@@ -11,6 +11,7 @@
 
 #include "app/engine.h"
 #include "app/netdev.h"
+#include "app/openssl_memory.h"
 
 #define XSTATS_MAX 1024
 
@@ -255,6 +256,24 @@ void runtime_pool(const struct runtime *rt, unsigned pool, struct runtime_pool *
         .in_use = rte_mempool_in_use_count(mp),
         .object_bytes = mp->elt_size + mp->header_size + mp->trailer_size,
     };
+}
+
+uint64_t runtime_tls_memory(const struct runtime *rt)
+{
+    (void)rt; /* it is the process's */
+    return openssl_memory_bytes();
+}
+
+/* ---- access log ---- */
+
+uint64_t runtime_access_log_written(const struct runtime *rt)
+{
+    return rt->access_log.written;
+}
+
+uint64_t runtime_access_log_lost(const struct runtime *rt, unsigned worker)
+{
+    return atomic_load_explicit(&rt->worker[worker].access.lost, memory_order_relaxed);
 }
 
 /* ---- requests ---- */

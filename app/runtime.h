@@ -157,6 +157,17 @@ struct runtime_pool {
 unsigned runtime_pools(const struct runtime *rt);
 void runtime_pool(const struct runtime *rt, unsigned pool, struct runtime_pool *to);
 
+/* Bytes that OpenSSL holds for all workers. */
+uint64_t runtime_tls_memory(const struct runtime *rt);
+
+/* ---- access log ---- */
+
+/* Lines written since the start. Control thread only. */
+uint64_t runtime_access_log_written(const struct runtime *rt);
+/* Any thread: a worker's requests that did not get in, because its ring to the control core was
+ * full. */
+uint64_t runtime_access_log_lost(const struct runtime *rt, unsigned worker);
+
 /* ---- requests to a worker's stack ---- */
 
 /*

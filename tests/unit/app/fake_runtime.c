@@ -237,6 +237,24 @@ void runtime_port_xstats(const struct runtime *rt, unsigned port,
     each(ctx, "rx_q0_packets", 7 + port);
 }
 
+uint64_t runtime_tls_memory(const struct runtime *rt)
+{
+    (void)rt;
+    return 12345;
+}
+
+uint64_t runtime_access_log_written(const struct runtime *rt)
+{
+    (void)rt;
+    return 17;
+}
+
+uint64_t runtime_access_log_lost(const struct runtime *rt, unsigned worker)
+{
+    (void)rt;
+    return worker;
+}
+
 unsigned runtime_pools(const struct runtime *rt)
 {
     (void)rt;

@@ -339,6 +339,7 @@ START_TEST(memory_shows_pools)
     ck_assert_str_eq(text(reply, "mode"), "no hugepages");
     ck_assert_int_eq(number(row(reply, "pools", 1), "in_use"), 11);
     ck_assert_int_eq(number(row(reply, "pools", 1), "bytes"), 2432000);
+    ck_assert_int_eq(number(reply, "tls_bytes"), 12345);
     rt.config.limits.tcp_memory = 5 << 20;
     ck_assert_int_eq(number(get("/v1/memory", 200), "tcp_bytes_per_worker"), 5 << 20);
 }

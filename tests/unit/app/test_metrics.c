@@ -39,7 +39,7 @@ static void expect_line(const char *line)
 /* tests/smoke/openmetrics.py judges. */
 static void expect_valid(void)
 {
-    FILE *judge = popen(OPENMETRICS_CHECK " --labels worker,device,reason >&2", "w");
+    FILE *judge = popen(OPENMETRICS_CHECK " --labels worker,device,reason,kind >&2", "w");
     ck_assert_ptr_nonnull(judge);
     fwrite(c.text, 1, c.len, judge);
     ck_assert_int_eq(pclose(judge), 0);
@@ -66,6 +66,9 @@ START_TEST(values_are_those_of_the_counters)
     rt.stats[1].rx_bytes = 77;
     rt.word[1][COUNTER_TCP_OPENED] = 12;
     rt.word[1][COUNTER_TCP_CLOSED] = 5;
+    rt.word[1][COUNTER_H2_GLITCH_EMPTY_DATA] = 8;
+    rt.word[1][COUNTER_H2_STREAMS_OPENED] = 5;
+    rt.word[1][COUNTER_H2_STREAMS_CLOSED] = 2;
     rt.state[1] = WORKER_STUCK;
     rt.link_up[0] = false;
     scrape();
@@ -89,6 +92,13 @@ START_TEST(values_are_those_of_the_counters)
     expect_line("millrace_uptime_seconds 90");
     expect_line("millrace_packet_buffers 2000");
     expect_line("millrace_packet_buffers_in_use 21");
+    expect_line("# TYPE millrace_h2_glitches counter");
+    expect_line("millrace_h2_glitches_total{worker=\"1\",kind=\"empty_data\"} 8");
+    expect_line("millrace_h2_streams{worker=\"1\"} 3");
+    expect_line("# UNIT millrace_tls_rx_bytes bytes");
+    expect_line("millrace_tls_memory_bytes 12345");
+    expect_line("millrace_access_log_written_total 17");
+    expect_line("millrace_access_log_lost_total{worker=\"1\"} 1");
 }
 END_TEST
 
@@ -97,8 +107,12 @@ START_TEST(every_name_of_the_registries_is_there)
     char line[160];
     scrape();
     for (int i = 0; i < COUNTER_END; i++) {
-        snprintf(line, sizeof(line), "millrace_%s_total{worker=\"1\"} 0",
-                 counter_name((enum counter)i));
+        const char *name = counter_name((enum counter)i);
+        if (strncmp(name, "h2_glitch_", 10) == 0)
+            snprintf(line, sizeof(line), "millrace_h2_glitches_total{worker=\"1\",kind=\"%s\"} 0",
+                     name + 10);
+        else
+            snprintf(line, sizeof(line), "millrace_%s_total{worker=\"1\"} 0", name);
         expect_line(line);
     }
     for (int i = 1; i < DROP_END; i++) {
