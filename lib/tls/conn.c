@@ -15,8 +15,10 @@
 /* What a write may add: the record's overhead, and an answer to a KeyUpdate before it. */
 #define WRITE_OVERHEAD 160u
 
-/* Records without content in a row, KeyUpdate and others, each of which makes us work. */
-#define BARREN_MAX 32u
+/* Records without content in a row, KeyUpdate and others, each of which makes us work; and those of
+ * a handshake, of which a large one has a dozen. */
+#define BARREN_MAX    32u
+#define HANDSHAKE_MAX 256u
 
 /* Fits one segment of the smallest usual path, with TCP's options and the record's overhead. */
 #define RECORD_SMALL  1350u
@@ -236,6 +238,7 @@ static enum tls_result cut_off(struct tls_conn *c)
 static void opened(struct tls_conn *c)
 {
     c->flags |= TLS_CONN_OPEN;
+    c->barren = 0;
     bool resumed = SSL_session_reused(c->ssl);
     if (resumed)
         c->flags |= TLS_CONN_RESUMED;
@@ -249,13 +252,21 @@ static void begun(struct tls_conn *c)
         counter_add(c->tls->counters, COUNTER_TLS_ACCEPTED, 1);
 }
 
+/* Nothing came of a record but work. */
+static enum tls_result barren(struct tls_conn *c, int result)
+{
+    unsigned most = c->flags & TLS_CONN_OPEN ? BARREN_MAX : HANDSHAKE_MAX;
+    enum tls_result r = stopped(c, result);
+    return r == TLS_PROGRESS && ++c->barren > most ? fail(c) : r;
+}
+
 static enum tls_result shake_hands(struct tls_conn *c)
 {
     if (!(c->flags & TLS_CONN_BEGUN))
         begun(c);
     int result = SSL_do_handshake(c->ssl);
     if (result != 1)
-        return stopped(c, result);
+        return barren(c, result);
     ERR_clear_error();
     opened(c);
     return TLS_PROGRESS;
@@ -275,15 +286,6 @@ static uint32_t read_into(SSL *ssl, struct pkt *p, int *result)
         got += (uint32_t)n;
     }
     return got;
-}
-
-/* A record that was none of content. */
-static enum tls_result barren(struct tls_conn *c, int result)
-{
-    enum tls_result r = stopped(c, result);
-    if (r == TLS_PROGRESS && ++c->barren > BARREN_MAX)
-        return fail(c);
-    return r;
 }
 
 static enum tls_result read_content(struct tls_conn *c, uint32_t record, struct pkt **plain)

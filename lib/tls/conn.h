@@ -66,7 +66,7 @@ struct tls_conn {
     uint32_t allowed;  /* bytes of `in` that OpenSSL may read: of one record, whole */
     uint16_t flags;    /* enum tls_conn_flag */
     uint8_t alert;     /* with FAILED: the fatal alert sent or received; 0: none was */
-    uint8_t barren;    /* records since the last that had content */
+    uint16_t barren;   /* records since the last that had content */
     bool transport_end;
     bool due;          /* tls_read has something to do without input */
     bool starved;      /* a packet was asked for in vain during the present call */

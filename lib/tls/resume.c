@@ -30,8 +30,11 @@ static int make_ticket(struct tls *t, unsigned char *name, unsigned char *iv,
     return 1;
 }
 
-/* 0: unknown; 1: good; 2: good, and a new one is due. */
-static int take_ticket(struct tls *t, const unsigned char *name, const unsigned char *iv,
+/*
+ * 0: unknown; 1: good; 2: good, and a new one is due. In 1.3 it always is, for a client that uses
+ * each ticket once, so as not to be followed by it (RFC 8446 C.4).
+ */
+static int take_ticket(struct tls *t, bool once, const unsigned char *name, const unsigned char *iv,
                        EVP_CIPHER_CTX *cipher, EVP_MAC_CTX *mac)
 {
     bool renew;
@@ -43,13 +46,14 @@ static int take_ticket(struct tls *t, const unsigned char *name, const unsigned 
     if (EVP_DecryptInit_ex(cipher, t->ticket_cipher, NULL, key->cipher, iv) != 1 ||
         !use_mac(mac, key))
         return -1;
-    return renew ? 2 : 1;
+    return renew || once ? 2 : 1;
 }
 
 int tls_ticket_key(SSL *ssl, unsigned char *name, unsigned char *iv, EVP_CIPHER_CTX *cipher,
                    EVP_MAC_CTX *mac, int make)
 {
     const struct tls_conn *c = SSL_get_app_data(ssl);
-    return make ? make_ticket(c->tls, name, iv, cipher, mac)
-                : take_ticket(c->tls, name, iv, cipher, mac);
+    if (make)
+        return make_ticket(c->tls, name, iv, cipher, mac);
+    return take_ticket(c->tls, SSL_version(ssl) == TLS1_3_VERSION, name, iv, cipher, mac);
 }

@@ -1,49 +1,39 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "tls/conn.h"
 
+#include <openssl/ssl.h>
 #include <string.h>
 
 #include "pair.h"
 
+#define UNEXPECTED_MESSAGE 10
+#define BAD_RECORD_MAC     20
+
 static struct pair pair;
 static struct pki ca;
 static struct pki ec;
+static struct tls_identity id;
 static struct tls_context *server;
 static struct tls_context *client;
+static uint8_t bytes[TLS_RECORD_MAX];
 static const char *const h2[] = {"h2"};
-
-static struct tls_identity identity_of(const struct pki *p)
-{
-    return (struct tls_identity){.name = "test",
-                                 .chain = p->cert,
-                                 .chain_len = strlen(p->cert),
-                                 .key = p->key,
-                                 .key_len = strlen(p->key)};
-}
-
-static struct tls_context *server_of(const struct tls_config *config)
-{
-    char error[256] = "";
-    struct tls_context *c = tls_context_create(config, error, sizeof(error));
-    ck_assert_msg(c, "%s", error);
-    return c;
-}
 
 static void setup(void)
 {
     pair_init(&pair);
     ca = pki_make(PKI_P256, "authority", NULL, NULL, -1, 10);
-    ec = pki_make(PKI_P256, "example", "DNS:example.com,DNS:*.example.com", &ca, -1, 10);
-    struct tls_identity id = identity_of(&ec);
+    ec = pki_make(PKI_P256, "ec", "DNS:example.com", &ca, -1, 10);
+    id = pair_identity(&ec);
     struct tls_config config = {.identity = &id,
                                 .n_identities = 1,
                                 .tickets = 2,
                                 .ticket_lifetime = 3600 * TICK_SEC,
                                 .alpn = h2,
                                 .n_alpn = 1};
-    server = server_of(&config);
-    client = tls_context_create_client(ca.cert, strlen(ca.cert), h2, 1);
-    ck_assert(client);
+    server = pair_server(&config);
+    client = pair_client(&ca);
+    for (size_t i = 0; i < sizeof(bytes); i++)
+        bytes[i] = (uint8_t)(i * 7 + (i >> 8));
 }
 
 static void teardown(void)
@@ -55,36 +45,69 @@ static void teardown(void)
     pki_free(&ec);
 }
 
-static void open_pair(void)
+static SSL *client_ssl(void)
+{
+    return pair.client.conn.ssl;
+}
+
+static void begin(void)
 {
     pair_begin(&pair, client, server, "example.com", NULL, 0);
-    pair_run(&pair);
-    ck_assert(pair.client.conn.flags & TLS_CONN_OPEN);
-    ck_assert(pair.server.conn.flags & TLS_CONN_OPEN);
 }
+
+static void open_pair(void)
+{
+    begin();
+    pair_run(&pair);
+    pair_expect_open(&pair);
+}
+
+static void open_tls12(void)
+{
+    begin();
+    SSL_set_max_proto_version(client_ssl(), TLS1_2_VERSION);
+    pair_run(&pair);
+    pair_expect_open(&pair);
+}
+
+/* ---- content ---- */
 
 START_TEST(opens_and_carries_both_ways)
 {
     open_pair();
-    ck_assert_str_eq(tls_version_name(&pair.server.conn), "TLSv1.3");
-    ck_assert_str_eq(tls_server_name(&pair.server.conn), "example.com");
     pair_write(&pair, &pair.client, "hello", 5);
     pair_write(&pair, &pair.server, "good day", 8);
     pair_run(&pair);
     pair_expect(&pair.server, "hello", 5);
     pair_expect(&pair.client, "good day", 8);
-    ck_assert_uint_eq(pair_count(&pair.server, COUNTER_TLS_ACCEPTED), 1);
-    ck_assert_uint_eq(pair_count(&pair.server, COUNTER_TLS_FULL), 1);
-    ck_assert_uint_eq(pair_count(&pair.server, COUNTER_TLS_TICKETS), 2);
+    ck_assert_int_eq(pair.server.last, TLS_DATA);
+    ck_assert(!tls_readable(&pair.server.conn));
 }
 END_TEST
 
-START_TEST(carries_a_whole_record)
+START_TEST(counts_what_it_does)
 {
-    static uint8_t bytes[TLS_RECORD_MAX];
-    for (size_t i = 0; i < sizeof(bytes); i++)
-        bytes[i] = (uint8_t)(i * 7);
     open_pair();
+    pair_write(&pair, &pair.client, bytes, 5);
+    pair_write(&pair, &pair.client, bytes, 6);
+    pair_write(&pair, &pair.server, bytes, 1000);
+    pair_run(&pair);
+    ck_assert_uint_eq(pair_count(&pair.server, COUNTER_TLS_ACCEPTED), 1);
+    ck_assert_uint_eq(pair_count(&pair.server, COUNTER_TLS_FULL), 1);
+    ck_assert_uint_eq(pair_count(&pair.server, COUNTER_TLS_RESUMED), 0);
+    ck_assert_uint_eq(pair_count(&pair.server, COUNTER_TLS_FAILED), 0);
+    ck_assert_uint_eq(pair_count(&pair.server, COUNTER_TLS_TICKETS), 2);
+    ck_assert_uint_eq(pair_count(&pair.server, COUNTER_TLS_RX_RECORDS), 2);
+    ck_assert_uint_eq(pair_count(&pair.server, COUNTER_TLS_RX_BYTES), 11);
+    ck_assert_uint_eq(pair_count(&pair.server, COUNTER_TLS_TX_RECORDS), 1);
+    ck_assert_uint_eq(pair_count(&pair.server, COUNTER_TLS_TX_BYTES), 1000);
+    ck_assert_uint_eq(pair_count(&pair.client, COUNTER_TLS_ACCEPTED), 0);
+    ck_assert_uint_eq(pair_count(&pair.client, COUNTER_TLS_ALERTS_TX), 0);
+}
+END_TEST
+
+static void carry_a_whole_record(void)
+{
     pair_write(&pair, &pair.server, bytes, sizeof(bytes));
     pair_write(&pair, &pair.client, bytes, sizeof(bytes));
     pair_run(&pair);
@@ -93,6 +116,529 @@ START_TEST(carries_a_whole_record)
     pair_expect(&pair.client, bytes, sizeof(bytes));
     pair_expect(&pair.server, bytes, sizeof(bytes));
 }
+
+START_TEST(carries_a_whole_record)
+{
+    open_pair();
+    carry_a_whole_record();
+    /* 5 of header, 1 of type, 16 of tag: no more than one record. */
+    ck_assert_uint_eq(pair_count(&pair.server, COUNTER_TLS_TX_RECORDS), 1);
+}
 END_TEST
 
-UNIT_MAIN("tls/conn", setup, teardown, opens_and_carries_both_ways, carries_a_whole_record)
+START_TEST(carries_a_whole_record_in_1_2)
+{
+    open_tls12();
+    carry_a_whole_record();
+}
+END_TEST
+
+START_TEST(a_write_is_one_record_and_fills_packets)
+{
+    open_pair();
+    pair_write(&pair, &pair.server, bytes, sizeof(bytes));
+    pair_write(&pair, &pair.server, bytes, 10);
+    struct pkt *out = tls_take(&pair.server.conn);
+    ck_assert_uint_eq(out->total, sizeof(bytes) + 22 + 10 + 22);
+    ck_assert_uint_eq(pkt_cost(out), 9 * PKT_COST);
+    pkt_for_each (v, out)
+        ck_assert(!v->next || v->tailroom == 0);
+    pkt_free(out);
+    ck_assert_uint_eq(pair.server.pool.held, 0); /* nothing is kept for the next */
+}
+END_TEST
+
+/* One record a call, whatever has come. */
+START_TEST(a_read_is_one_record)
+{
+    struct pkt *plain;
+    pair.view = 0;
+    open_pair();
+    for (unsigned i = 1; i <= 3; i++)
+        pair_write(&pair, &pair.client, bytes, i * 3000);
+    pair_move(&pair, &pair.client, &pair.server);
+    for (unsigned i = 1; i <= 3; i++) {
+        ck_assert(tls_readable(&pair.server.conn));
+        ck_assert_int_eq(tls_read(&pair.server.conn, &plain, pair.now), TLS_DATA);
+        ck_assert_uint_eq(plain->total, i * 3000);
+        ck_assert(pkt_ok(plain));
+        pkt_free(plain);
+    }
+    ck_assert(!tls_readable(&pair.server.conn));
+    ck_assert_int_eq(tls_read(&pair.server.conn, &plain, pair.now), TLS_AGAIN);
+}
+END_TEST
+
+/* Of a record that has come in part nothing is in OpenSSL, which would keep a buffer for it. */
+START_TEST(waits_for_the_whole_of_a_record)
+{
+    struct pkt *plain;
+    open_pair();
+    pair_write(&pair, &pair.client, bytes, 100);
+    struct pkt *out = tls_take(&pair.client.conn);
+    uint8_t record[122];
+    ck_assert_uint_eq(out->total, sizeof(record));
+    pkt_copy_out(out, 0, record, sizeof(record));
+    pkt_free(out);
+    for (size_t i = 0; i < sizeof(record); i++) {
+        ck_assert(!tls_readable(&pair.server.conn));
+        ck_assert_int_eq(tls_read(&pair.server.conn, &plain, pair.now), TLS_AGAIN);
+        ck_assert_uint_eq(tls_cost(&pair.server.conn), i * PKT_COST);
+        pair_feed(&pair.server, record + i, 1);
+    }
+    pair_read(&pair, &pair.server);
+    pair_expect(&pair.server, bytes, 100);
+    ck_assert_uint_eq(tls_cost(&pair.server.conn), 0);
+}
+END_TEST
+
+START_TEST(survives_any_cut_and_any_size)
+{
+    size_t up = 0;
+    size_t down = 0;
+    uint8_t *sent = malloc(2 * 400 * sizeof(bytes));
+    uint8_t *answered = sent + 400 * sizeof(bytes);
+    open_pair();
+    for (unsigned i = 0; i < 400; i++) {
+        size_t n = 1 + rng_below(&pair.rng, i % 9 ? 3000 : sizeof(bytes));
+        size_t at = rng_below(&pair.rng, sizeof(bytes) - n + 1);
+        pair.view = (uint32_t)rng_below(&pair.rng, i % 5 ? 2000 : 9);
+        if (i % 3) {
+            pair_write(&pair, &pair.client, bytes + at, n);
+            memcpy(sent + up, bytes + at, n);
+            up += n;
+        } else {
+            pair_write(&pair, &pair.server, bytes + at, n);
+            memcpy(answered + down, bytes + at, n);
+            down += n;
+        }
+        if (rng_below(&pair.rng, 2))
+            pair_move(&pair, &pair.client, &pair.server);
+        if (rng_below(&pair.rng, 3) == 0)
+            pair_run(&pair);
+        if (rng_below(&pair.rng, 10) == 0)
+            SSL_key_update(client_ssl(), SSL_KEY_UPDATE_REQUESTED);
+    }
+    pair_run(&pair);
+    pair_expect(&pair.server, sent, up);
+    pair_expect(&pair.client, answered, down);
+    free(sent);
+}
+END_TEST
+
+START_TEST(records_are_small_at_first_and_after_silence)
+{
+    struct tls_conn *c = &pair.server.conn;
+    open_pair();
+    ck_assert_uint_eq(tls_record_size(c, pair.now), 1350);
+    for (unsigned sent = 0; sent < 65536; sent += 1024) {
+        ck_assert_uint_eq(tls_record_size(c, pair.now), 1350);
+        pair_write(&pair, &pair.server, bytes, 1024);
+    }
+    ck_assert_uint_eq(tls_record_size(c, pair.now), TLS_RECORD_MAX);
+    pair.now += TICK_SEC;
+    ck_assert_uint_eq(tls_record_size(c, pair.now), TLS_RECORD_MAX);
+    pair.now++;
+    ck_assert_uint_eq(tls_record_size(c, pair.now), 1350);
+    pair_write(&pair, &pair.server, bytes, 1024);
+    ck_assert_uint_eq(tls_record_size(c, pair.now), 1350);
+}
+END_TEST
+
+/* ---- ends ---- */
+
+START_TEST(close_notify_ends_one_direction)
+{
+    open_pair();
+    pair_write(&pair, &pair.server, "last", 4);
+    ck_assert(tls_end(&pair.server.conn, pair.now));
+    ck_assert(tls_end(&pair.server.conn, pair.now));
+    pair_run(&pair);
+    pair_expect(&pair.client, "last", 4);
+    ck_assert_int_eq(pair.client.last, TLS_END);
+    ck_assert(pair.client.conn.flags & TLS_CONN_IN_END);
+    ck_assert(!(pair.client.conn.flags & TLS_CONN_TRUNCATED));
+    /* The other direction goes on (RFC 8446 6.1). */
+    pair_write(&pair, &pair.client, "not yet", 7);
+    pair_run(&pair);
+    pair_expect(&pair.server, "not yet", 7);
+    ck_assert(tls_end(&pair.client.conn, pair.now));
+    pair_run(&pair);
+    ck_assert_int_eq(pair.server.last, TLS_END);
+    tls_input_end(&pair.server.conn);
+    struct pkt *plain;
+    ck_assert_int_eq(tls_read(&pair.server.conn, &plain, pair.now), TLS_END);
+    ck_assert_uint_eq(pair_count(&pair.server, COUNTER_TLS_TRUNCATED), 0);
+    ck_assert_uint_eq(pair_count(&pair.server, COUNTER_TLS_ALERTS_RX), 0);
+    ck_assert_uint_eq(pair_count(&pair.server, COUNTER_TLS_ALERTS_TX), 0);
+}
+END_TEST
+
+START_TEST(close_notify_in_1_2)
+{
+    open_tls12();
+    ck_assert(tls_end(&pair.client.conn, pair.now));
+    pair_run(&pair);
+    ck_assert_int_eq(pair.server.last, TLS_END);
+    ck_assert(tls_end(&pair.server.conn, pair.now));
+    pair_run(&pair);
+    ck_assert_int_eq(pair.client.last, TLS_END);
+}
+END_TEST
+
+START_TEST(nothing_is_read_behind_close_notify)
+{
+    open_pair();
+    ck_assert(tls_end(&pair.client.conn, pair.now));
+    pair_run(&pair);
+    pair_feed(&pair.server, bytes, 500);
+    ck_assert_uint_eq(tls_cost(&pair.server.conn), 0);
+    ck_assert(!tls_readable(&pair.server.conn));
+}
+END_TEST
+
+START_TEST(an_end_without_close_notify_is_told_and_counted)
+{
+    struct pkt *plain;
+    open_pair();
+    pair_write(&pair, &pair.client, bytes, 100);
+    pair_move(&pair, &pair.client, &pair.server);
+    pair_feed(&pair.server, "\x17\x03\x03\x00\x20half", 9);
+    tls_input_end(&pair.server.conn);
+    pair_read(&pair, &pair.server);
+    pair_expect(&pair.server, bytes, 100); /* what came whole is told before */
+    ck_assert_int_eq(pair.server.last, TLS_END);
+    ck_assert(pair.server.conn.flags & TLS_CONN_TRUNCATED);
+    ck_assert(!(pair.server.conn.flags & TLS_CONN_IN_END));
+    ck_assert_int_eq(tls_read(&pair.server.conn, &plain, pair.now), TLS_END);
+    ck_assert_uint_eq(pair_count(&pair.server, COUNTER_TLS_TRUNCATED), 1);
+}
+END_TEST
+
+START_TEST(an_end_amid_the_handshake_is_a_failure_of_it)
+{
+    begin();
+    pair_read(&pair, &pair.client);
+    pair_move(&pair, &pair.client, &pair.server);
+    pair_read(&pair, &pair.server);
+    tls_input_end(&pair.server.conn);
+    pair_read(&pair, &pair.server);
+    ck_assert_int_eq(pair.server.last, TLS_END);
+    ck_assert_uint_eq(pair_count(&pair.server, COUNTER_TLS_FAILED), 1);
+    ck_assert_uint_eq(pair_count(&pair.server, COUNTER_TLS_TRUNCATED), 0);
+}
+END_TEST
+
+START_TEST(an_end_before_the_handshake_is_nothing)
+{
+    begin();
+    pair_feed(&pair.server, "\x16\x03", 2);
+    tls_input_end(&pair.server.conn);
+    pair_read(&pair, &pair.server);
+    ck_assert_int_eq(pair.server.last, TLS_END);
+    ck_assert_uint_eq(pair_count(&pair.server, COUNTER_TLS_ACCEPTED), 0);
+    ck_assert_uint_eq(pair_count(&pair.server, COUNTER_TLS_FAILED), 0);
+}
+END_TEST
+
+START_TEST(ending_before_it_is_open_says_nothing)
+{
+    begin();
+    ck_assert(tls_end(&pair.server.conn, pair.now));
+    ck_assert_ptr_null(tls_take(&pair.server.conn));
+}
+END_TEST
+
+/* ---- what is not TLS ---- */
+
+static void refused_bytes(const void *what, size_t len)
+{
+    struct pkt *plain;
+    begin();
+    pair_feed(&pair.server, what, len);
+    pair_read(&pair, &pair.server);
+    ck_assert_int_eq(pair.server.last, TLS_ERROR);
+    ck_assert_int_eq(tls_read(&pair.server.conn, &plain, pair.now), TLS_ERROR);
+    ck_assert(pair.server.conn.flags & TLS_CONN_FAILED);
+    ck_assert_uint_eq(pair_count(&pair.server, COUNTER_TLS_FAILED), 1);
+    /* What comes after is not kept. */
+    pair_feed(&pair.server, bytes, 1000);
+    ck_assert_uint_eq(pair.server.conn.in == NULL, 1);
+    pair_close(&pair);
+    pair.server.counters = (struct counters){0};
+}
+
+START_TEST(refuses_what_is_not_tls)
+{
+    static const char http[] = "GET / HTTP/1.1\r\nHost: example.com\r\n\r\n";
+    static const char prior[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+    /* RFC 5246 E.2: version 3.3 in the hello of SSL 2. */
+    static const uint8_t ssl2[] = {0x80, 0x2b, 1,  3,  3,    0,  0x12, 0,  0, 0, 0x10, 0,
+                                   0,    0x35, 0,  0,  0x2f, 0,  0,    10, 1, 0, 0x80, 0,
+                                   0,    4,    1,  2,  3,    4,  5,    6,  7, 8, 9,    10,
+                                   11,   12,   13, 14, 15,   16, 17,   18, 19};
+    static const uint8_t too_long[] = {22, 3, 1, 0x50, 0, 1, 0, 0, 0};
+    static const uint8_t not_a_hello[] = {22, 3, 1, 0, 4, 11, 0, 0, 0};
+    static const uint8_t content[] = {23, 3, 3, 0, 3, 1, 2, 3};
+    refused_bytes(http, sizeof(http) - 1);
+    refused_bytes(prior, sizeof(prior) - 1);
+    refused_bytes(ssl2, sizeof(ssl2));
+    refused_bytes(too_long, sizeof(too_long));
+    refused_bytes(not_a_hello, sizeof(not_a_hello));
+    refused_bytes(content, sizeof(content));
+}
+END_TEST
+
+/* A hello of 600 bytes, a byte a record. */
+START_TEST(a_handshake_takes_a_bounded_number_of_records)
+{
+    begin();
+    pair_feed(&pair.server, "\x16\x03\x01\x00\x04\x01\x00\x02\x54", 9);
+    unsigned n = 1;
+    for (; n < 1000 && !(pair.server.conn.flags & TLS_CONN_FAILED); n++) {
+        pair_read(&pair, &pair.server);
+        pair_feed(&pair.server, "\x16\x03\x01\x00\x01\x03", 6);
+    }
+    ck_assert_uint_eq(n, 258);
+    ck_assert_uint_eq(pair_count(&pair.server, COUNTER_TLS_FAILED), 1);
+}
+END_TEST
+
+START_TEST(survives_noise)
+{
+    for (unsigned i = 0; i < 200; i++) {
+        uint8_t noise[300];
+        size_t len = 1 + rng_below(&pair.rng, sizeof(noise));
+        for (size_t k = 0; k < len; k++)
+            noise[k] = (uint8_t)rng_u32(&pair.rng);
+        if (i % 2) {
+            memcpy(noise, "\x16\x03\x01\x00", 4);
+            noise[5] = 1;
+        }
+        begin();
+        pair_feed(&pair.server, noise, len);
+        pair_read(&pair, &pair.server);
+        tls_input_end(&pair.server.conn);
+        pair_read(&pair, &pair.server);
+        ck_assert(pair.server.last == TLS_ERROR || pair.server.last == TLS_END);
+        pair_close(&pair);
+    }
+}
+END_TEST
+
+/* One bit of what the client sends is wrong, at any place of the conversation. */
+START_TEST(a_wrong_bit_ends_it)
+{
+    for (unsigned i = 0; i < 150; i++) {
+        begin();
+        for (unsigned n = 0; n < 3; n++) {
+            pair_read(&pair, &pair.client);
+            if (n == 2 && pair.client.conn.flags & TLS_CONN_OPEN)
+                pair_write(&pair, &pair.client, bytes, 200);
+            struct pkt *out = tls_take(&pair.client.conn);
+            if (out && n == i % 3)
+                out->data[rng_below(&pair.rng, out->len)] ^= (uint8_t)(1 << i % 8);
+            if (out)
+                tls_input(&pair.server.conn, out);
+            pair_read(&pair, &pair.server);
+            pair_move(&pair, &pair.server, &pair.client);
+        }
+        pair_run(&pair);
+        tls_input_end(&pair.server.conn);
+        pair_read(&pair, &pair.server);
+        ck_assert(pair.server.last == TLS_ERROR || pair.server.last == TLS_END);
+        /* Never other content than what was sent. */
+        ck_assert(pair.server.got_len == 0 || i % 3 != 2);
+        pair_close(&pair);
+    }
+}
+END_TEST
+
+START_TEST(a_forged_record_ends_it)
+{
+    open_pair();
+    pair_write(&pair, &pair.client, bytes, 100);
+    struct pkt *out = tls_take(&pair.client.conn);
+    uint8_t record[122];
+    pkt_copy_out(out, 0, record, sizeof(record));
+    pkt_free(out);
+    record[60] ^= 1;
+    pair_feed(&pair.server, record, sizeof(record));
+    pair_run(&pair);
+    ck_assert_int_eq(pair.server.last, TLS_ERROR);
+    ck_assert_uint_eq(pair.server.conn.alert, BAD_RECORD_MAC);
+    ck_assert_uint_eq(pair_count(&pair.server, COUNTER_TLS_ALERTS_TX), 1);
+    ck_assert_uint_eq(pair_count(&pair.server, COUNTER_TLS_FAILED), 0); /* no handshake did */
+    ck_assert_uint_eq(pair.server.got_len, 0);
+    ck_assert_int_eq(pair.client.last, TLS_ERROR);
+    ck_assert_uint_eq(pair.client.conn.alert, BAD_RECORD_MAC);
+    ck_assert_uint_eq(pair_count(&pair.client, COUNTER_TLS_ALERTS_RX), 1);
+    ck_assert(tls_write(&pair.server.conn, bytes, 10, pair.now)); /* to no effect */
+    ck_assert_ptr_null(tls_take(&pair.server.conn));
+}
+END_TEST
+
+/* ---- messages behind the handshake ---- */
+
+START_TEST(keys_are_updated_both_ways)
+{
+    open_pair();
+    ck_assert(SSL_key_update(client_ssl(), SSL_KEY_UPDATE_REQUESTED));
+    pair_write(&pair, &pair.client, "one", 3);
+    pair_run(&pair);
+    pair_expect(&pair.server, "one", 3);
+    pair_write(&pair, &pair.server, "two", 3);
+    pair_run(&pair);
+    pair_expect(&pair.client, "two", 3);
+    ck_assert(SSL_key_update(pair.server.conn.ssl, SSL_KEY_UPDATE_REQUESTED));
+    pair_write(&pair, &pair.server, bytes, sizeof(bytes));
+    pair_run(&pair);
+    pair_expect(&pair.client, bytes, sizeof(bytes));
+    pair_write(&pair, &pair.client, "three", 5);
+    pair_run(&pair);
+    pair_expect(&pair.server, "three", 5);
+}
+END_TEST
+
+static void update_keys(void)
+{
+    SSL_key_update(client_ssl(), SSL_KEY_UPDATE_NOT_REQUESTED);
+    SSL_do_handshake(client_ssl());
+    pair_move(&pair, &pair.client, &pair.server);
+    pair_read(&pair, &pair.server);
+}
+
+START_TEST(a_flood_of_key_updates_ends_it)
+{
+    open_pair();
+    for (unsigned i = 0; i < 32; i++)
+        update_keys();
+    ck_assert_int_eq(pair.server.last, TLS_PROGRESS);
+    pair_write(&pair, &pair.client, "x", 1);
+    pair_run(&pair);
+    for (unsigned i = 0; i < 32; i++)
+        update_keys();
+    ck_assert_int_eq(pair.server.last, TLS_PROGRESS);
+    update_keys();
+    ck_assert_int_eq(pair.server.last, TLS_ERROR);
+    ck_assert(pair.server.conn.flags & TLS_CONN_FAILED);
+}
+END_TEST
+
+/* RFC 9113 9.2.1 */
+START_TEST(there_is_no_renegotiation)
+{
+    open_tls12();
+    SSL_clear_options(client_ssl(), SSL_OP_NO_RENEGOTIATION);
+    ck_assert_int_eq(SSL_renegotiate(client_ssl()), 1);
+    SSL_do_handshake(client_ssl());
+    pair_move(&pair, &pair.client, &pair.server);
+    pair_read(&pair, &pair.server);
+    ck_assert(!SSL_in_init(pair.server.conn.ssl));
+    pair_run(&pair);
+    ck_assert(pair.client.conn.flags & TLS_CONN_FAILED);
+    ck_assert_uint_eq(pair_count(&pair.server, COUNTER_TLS_ACCEPTED), 1);
+}
+END_TEST
+
+/* ---- without packets ---- */
+
+START_TEST(a_write_without_packets_does_nothing)
+{
+    open_pair();
+    for (size_t limit = 0; limit < 9; limit++) {
+        pair.server.pool.limit = limit;
+        ck_assert(!tls_write(&pair.server.conn, bytes, sizeof(bytes), pair.now));
+        ck_assert_ptr_null(pair.server.conn.out);
+        ck_assert_uint_eq(pair.server.pool.held, 0);
+    }
+    pair.server.pool.limit = 9;
+    pair_write(&pair, &pair.server, bytes, sizeof(bytes));
+    pair_run(&pair);
+    pair_expect(&pair.client, bytes, sizeof(bytes));
+}
+END_TEST
+
+START_TEST(a_read_without_packets_changes_nothing)
+{
+    struct pkt *plain;
+    open_pair();
+    pair_write(&pair, &pair.server, bytes, sizeof(bytes));
+    pair_move(&pair, &pair.server, &pair.client);
+    size_t held = pair.client.pool.held;
+    for (size_t more = 0; more < 8; more++) {
+        pair.client.pool.limit = held + more;
+        ck_assert(tls_readable(&pair.client.conn));
+        ck_assert_int_eq(tls_read(&pair.client.conn, &plain, pair.now), TLS_STARVED);
+        ck_assert_uint_eq(pair.client.pool.held, held);
+    }
+    pair.client.pool.limit = held + 8;
+    ck_assert_int_eq(tls_read(&pair.client.conn, &plain, pair.now), TLS_DATA);
+    ck_assert_uint_eq(plain->total, sizeof(bytes));
+    pkt_free(plain);
+}
+END_TEST
+
+/* The pool gives a packet now and then only; the handshake goes on where it stopped. */
+START_TEST(a_handshake_survives_want_of_packets)
+{
+    unsigned starved = 0;
+    begin();
+    for (unsigned n = 0; n < 1000; n++) {
+        struct pair_end *e = n % 2 ? &pair.client : &pair.server;
+        struct pair_end *to = n % 2 ? &pair.server : &pair.client;
+        e->pool.limit = e->pool.held + (n % 6 < 4 ? 0 : 1);
+        pair_read(&pair, e);
+        starved += e->last == TLS_STARVED;
+        e->pool.limit = SIZE_MAX;
+        pair_move(&pair, e, to);
+    }
+    ck_assert_uint_gt(starved, 2);
+    pair_expect_open(&pair);
+    pair_run(&pair);
+    pair_write(&pair, &pair.client, bytes, 1000);
+    pair_run(&pair);
+    pair_expect(&pair.server, bytes, 1000);
+}
+END_TEST
+
+START_TEST(an_end_without_packets_is_said_later)
+{
+    open_pair();
+    pair.server.pool.limit = 0;
+    ck_assert(!tls_end(&pair.server.conn, pair.now));
+    ck_assert(!(pair.server.conn.flags & TLS_CONN_OUT_END));
+    pair.server.pool.limit = 1;
+    ck_assert(tls_end(&pair.server.conn, pair.now));
+    pair_run(&pair);
+    ck_assert_int_eq(pair.client.last, TLS_END);
+}
+END_TEST
+
+/* ---- memory ---- */
+
+START_TEST(an_idle_connection_holds_no_packet)
+{
+    open_pair();
+    carry_a_whole_record();
+    ck_assert_uint_eq(pair.server.pool.held, 0);
+    ck_assert_uint_eq(tls_cost(&pair.server.conn), 0);
+    ck_assert_uint_eq(pair.server.heap.blocks, 0);
+    ck_assert_uint_le(sizeof(struct tls_conn), 128);
+}
+END_TEST
+
+UNIT_MAIN("tls/conn", setup, teardown, opens_and_carries_both_ways, counts_what_it_does,
+          carries_a_whole_record, carries_a_whole_record_in_1_2,
+          a_write_is_one_record_and_fills_packets, a_read_is_one_record,
+          waits_for_the_whole_of_a_record, survives_any_cut_and_any_size,
+          records_are_small_at_first_and_after_silence, close_notify_ends_one_direction,
+          close_notify_in_1_2, nothing_is_read_behind_close_notify,
+          an_end_without_close_notify_is_told_and_counted,
+          an_end_amid_the_handshake_is_a_failure_of_it, an_end_before_the_handshake_is_nothing,
+          ending_before_it_is_open_says_nothing, refuses_what_is_not_tls,
+          a_handshake_takes_a_bounded_number_of_records, survives_noise, a_wrong_bit_ends_it,
+          a_forged_record_ends_it, keys_are_updated_both_ways, a_flood_of_key_updates_ends_it,
+          there_is_no_renegotiation, a_write_without_packets_does_nothing,
+          a_read_without_packets_changes_nothing, a_handshake_survives_want_of_packets,
+          an_end_without_packets_is_said_later, an_idle_connection_holds_no_packet)
