@@ -8,8 +8,8 @@
  * changed from then on; shared by all workers. A reload makes another.
  *
  * Ends: workers count their users of it, each its own (whoever's listener or http_peer names it, a
- * response that still has its bytes to send); the control core frees it when nobody names it any more and all
- * counts are 0.
+ * response that still has its bytes to send); the control core frees it when nobody names it any
+ * more and all counts are 0.
  *
  * Besides its content an origin answers, where they are switched on:
  *   /bytes/N   N bytes of a repeating pattern (SERVICE_SOURCE_PERIOD), N up to 2^40
