@@ -21,16 +21,18 @@
  * nothing is asked of struct mem, and nothing cleared.
  */
 
-#define ALIGN       alignof(max_align_t)
-#define BLOCK_FRONT ((sizeof(struct front) + ALIGN - 1) / ALIGN * ALIGN)
-#define SMALL_STEP  64u
-#define SMALL_SIZES 8u /* up to 512 bytes */
+#define ALIGN       alignof(uint64_t) /* nothing of nghttp2's needs more */
+#define BLOCK_FRONT sizeof(uint64_t)
+#define SMALL_STEP  32u
+#define SMALL_SIZES 16u /* up to 512 bytes */
 #define SMALL_KEPT  32u
 
 struct front {
-    size_t size;        /* all of the block */
-    struct front *next; /* that is free */
+    uint64_t size;      /* all of the block */
+    struct front *next; /* that is free: where the block's bytes are otherwise */
 };
+_Static_assert(offsetof(struct front, next) == BLOCK_FRONT && sizeof(struct front) <= SMALL_STEP,
+               "only the size stands in front of bytes in use");
 
 struct hpack_mem {
     struct mem *mem;
@@ -357,11 +359,12 @@ struct block {
 
 static void block_flush(struct block *b)
 {
+    uint32_t waiting = b->n;
+    b->n = 0;
     if (b->error)
         return;
-    ssize_t n =
-        nghttp2_hd_deflate_hd(b->encoder->deflater, b->at, (size_t)(b->end - b->at), b->nv, b->n);
-    b->n = 0;
+    ssize_t n = nghttp2_hd_deflate_hd(b->encoder->deflater, b->at, (size_t)(b->end - b->at), b->nv,
+                                      waiting);
     if (n < 0)
         b->error = error_of(n);
     else
