@@ -14,6 +14,8 @@
  * TLS is 1.3 with TLS_AES_128_GCM_SHA256, X25519 and an ECDSA certificate (P-256). The peer of
  * h2c/N is a session of nghttp2, without TCP or anything else below, which is given the same bytes
  * and answers the same.
+ *
+ *     bench_h2_stack [CASE]   a part of their names
  */
 
 #include <inttypes.h>
@@ -552,6 +554,15 @@ static double rival_small(struct rival *r, uint32_t n)
 
 /* ---- work ---- */
 
+struct request_case {
+    const char *name;
+    const char *path;
+    bool secure;
+    uint32_t at_once;
+    uint32_t most; /* a round */
+    bool beside;   /* the peer */
+};
+
 /* What a request costs, n at once. */
 static double requests(struct client *c, uint32_t n, uint32_t most)
 {
@@ -567,24 +578,23 @@ static double requests(struct client *c, uint32_t n, uint32_t most)
     return bench.pair.spent / (double)(c->answered - from);
 }
 
-static void run_requests(const char *name, const char *path, bool secure, uint32_t n, uint32_t most,
-                         bool beside)
+static void run_requests(const struct request_case *k)
 {
     static struct client c;
     struct rival r;
     double ours[ROUNDS], peers[ROUNDS];
     bench_open(&bench, 0);
-    c = (struct client){.secure = secure, .path = path};
+    c = (struct client){.secure = k->secure, .path = k->path};
     connect_one(&c, 0);
     turn_until(&bench.opened, 1);
-    requests(&c, n, most);
+    requests(&c, k->at_once, k->most);
     rival_open(&r);
     for (unsigned i = 0; i < ROUNDS; i++) {
-        ours[i] = requests(&c, n, most);
-        peers[i] = beside ? rival_small(&r, n) : 0;
+        ours[i] = requests(&c, k->at_once, k->most);
+        peers[i] = k->beside ? rival_small(&r, k->at_once) : 0;
     }
-    pair_report("h2_stack", name, PAIR_UNIT "/request", pair_median(ours, ROUNDS),
-                beside ? "nghttp2's session alone" : NULL, pair_median(peers, ROUNDS));
+    pair_report("h2_stack", k->name, PAIR_UNIT "/request", pair_median(ours, ROUNDS),
+                k->beside ? "nghttp2's session alone" : NULL, pair_median(peers, ROUNDS));
     nghttp2_session_del(r.session);
     shut(&c);
     bench_close(&bench);
@@ -651,20 +661,27 @@ static void run_idle(void)
     free(all);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
-    static const uint32_t at_once[] = {1, 10, 100};
+    static const struct request_case request_case[] = {
+        {"h2c/1", "/small", false, 1, REQUESTS, true},
+        {"h2c/10", "/small", false, 10, REQUESTS, true},
+        {"h2c/100", "/small", false, 100, REQUESTS, true},
+        {"tls/1", "/small", true, 1, REQUESTS, false},
+        {"tls/10", "/small", true, 10, REQUESTS, false},
+        {"tls/100", "/small", true, 100, REQUESTS, false},
+        {"h2c-16k", "/16k", false, 10, LARGE, false},
+        {"tls-16k", "/16k", true, 10, LARGE, false},
+    };
+    const char *only = argc > 1 ? argv[1] : "";
     pair_check(CRYPTO_set_mem_functions(tls_alloc, tls_realloc, tls_free) == 1,
                "OpenSSL has begun already");
-    for (unsigned secure = 0; secure < 2; secure++)
-        for (unsigned i = 0; i < sizeof(at_once) / sizeof(at_once[0]); i++) {
-            char name[32];
-            snprintf(name, sizeof(name), "%s/%" PRIu32, secure ? "tls" : "h2c", at_once[i]);
-            run_requests(name, "/small", secure, at_once[i], REQUESTS, !secure);
-        }
-    run_requests("h2c-16k", "/16k", false, 10, LARGE, false);
-    run_requests("tls-16k", "/16k", true, 10, LARGE, false);
-    run_handshakes();
-    run_idle();
+    for (unsigned i = 0; i < sizeof(request_case) / sizeof(request_case[0]); i++)
+        if (strstr(request_case[i].name, only))
+            run_requests(&request_case[i]);
+    if (strstr("handshake", only))
+        run_handshakes();
+    if (strstr("idle-memory", only))
+        run_idle();
     return 0;
 }
