@@ -71,7 +71,7 @@ def window_updates_let_exactly_as_much_go(target):
 @case("6.9.1")
 def the_connections_window_is_a_bound_of_its_own(target):
     """Peer's own check fails on DATA beyond it."""
-    with target.connect((INITIAL_WINDOW, 10 * WINDOW)) as conn:
+    with target.connect((INITIAL_WINDOW, 100 * WINDOW)) as conn:
         conn.get(1, path=target.large)
         nothing_more(conn, 1, WINDOW)
         conn.credit(0, 1000)
@@ -80,7 +80,7 @@ def the_connections_window_is_a_bound_of_its_own(target):
 
 @case("6.9.1")
 def the_connections_window_is_shared(target):
-    with target.connect((INITIAL_WINDOW, 10 * WINDOW)) as conn:
+    with target.connect((INITIAL_WINDOW, 100 * WINDOW)) as conn:
         conn.get(1, path=target.large)
         conn.get(3, path=target.large)
         one, other = conn.answers[1], conn.answers[3]
@@ -96,7 +96,7 @@ def the_connections_window_is_shared(target):
 
 @case("6.9.1")
 def other_frames_go_when_the_window_is_shut(target):
-    with target.connect((INITIAL_WINDOW, 10 * WINDOW)) as conn:
+    with target.connect((INITIAL_WINDOW, 100 * WINDOW)) as conn:
         conn.get(1, path=target.large)
         nothing_more(conn, 1, WINDOW)
         conn.set()
@@ -157,10 +157,10 @@ def a_window_far_below_0_is_remembered(target):
 @case("6.9.2")
 def the_initial_window_is_none_of_the_connections(target):
     """Which only WINDOW_UPDATE changes."""
-    with target.connect((INITIAL_WINDOW, 10 * WINDOW)) as conn:
+    with target.connect((INITIAL_WINDOW, 100 * WINDOW)) as conn:
         conn.get(1, path=target.large)
         nothing_more(conn, 1, WINDOW)
-        conn.set((INITIAL_WINDOW, 100 * WINDOW))
+        conn.set((INITIAL_WINDOW, 200 * WINDOW))
         nothing_more(conn, 1, WINDOW)
 
 

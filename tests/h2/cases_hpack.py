@@ -317,5 +317,6 @@ def the_server_takes_a_table_that_grows_again(target):
 def the_server_keeps_to_a_small_table(target):
     with target.connect((HEADER_TABLE_SIZE, 100)) as conn:
         conn.decoder.max_allowed_table_size = 100
+        conn.credit(0, 1 << 20)
         for stream in range(1, 21, 2):
             conn.still_serves(stream)
