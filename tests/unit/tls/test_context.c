@@ -49,6 +49,7 @@ static void teardown(void)
     pair_fini(&pair);
     tls_context_release(server);
     tls_context_release(client);
+    server = client = NULL;
     pki_free(&ca);
     pki_free(&ec);
     pki_free(&rsa);

@@ -18,6 +18,7 @@ static void setup(void)
 static void teardown(void)
 {
     identity_fini(&id);
+    id = (struct identity){.cert = NULL};
     pki_free(&ca);
     pki_free(&made);
 }

@@ -40,6 +40,7 @@ static void setup(void)
                                  .n_alpn = 1};
     server = pair_server(&config);
     client = pair_client(&ca);
+    session_len = 0;
 }
 
 static void teardown(void)
