@@ -64,7 +64,7 @@ void hpack_decoder_fini(struct hpack_decoder *d);
 /*
  * The next piece of a block. first: f is emptied before. last: the block ends with it. max_fields
  * and max_size bound what is kept. 0 or an error, after which the decoder is of no use (but
- * HPACK_E_ROOM does not occur).
+ * HPACK_E_ROOM does not occur). A string of over 64 KiB is an error of compression, by nghttp2.
  */
 int hpack_decode(struct hpack_decoder *d, struct h2_fields *f, const uint8_t *block, size_t len,
                  bool first, bool last, uint32_t max_fields, uint32_t max_size);

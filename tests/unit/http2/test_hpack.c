@@ -273,6 +273,41 @@ START_TEST(an_empty_last_piece)
 }
 END_TEST
 
+/* A piece of a block in hexadecimal; first and last as hpack_decode has them. */
+static int piece(const char *hex, bool first, bool last)
+{
+    uint8_t bytes[64];
+    size_t n = from_hex(hex, bytes);
+    return hpack_decode(&decoder, &f, bytes, n, first, last, FIELDS, SIZE);
+}
+
+/* RFC 7541 4.2: it comes before all fields, however the block is cut. */
+START_TEST(a_table_size_in_pieces)
+{
+    ck_assert_int_eq(piece("", true, false), 0);
+    ck_assert_int_eq(piece("3f", false, false), 0);
+    ck_assert_int_eq(piece("e1", false, false), 0);
+    ck_assert_int_eq(piece("1f", false, false), 0);
+    ck_assert_int_eq(piece("20", false, false), 0);
+    ck_assert_int_eq(piece("82", false, true), 0);
+    ck_assert_str_eq(listed(f.field, f.n), ":method: GET|");
+    ck_assert_int_eq(piece("82", true, false), 0);
+    ck_assert_int_eq(piece("20", false, true), HPACK_E_COMPRESSION);
+}
+END_TEST
+
+START_TEST(a_table_size_that_is_due_in_pieces)
+{
+    ck_assert(hpack_decoder_acked(&decoder, 0));
+    ck_assert_int_eq(piece("", true, false), 0);
+    ck_assert_int_eq(piece("20", false, false), 0);
+    ck_assert_int_eq(piece("82", false, true), 0);
+    decodes("82", ":method: GET|");
+    ck_assert(hpack_decoder_acked(&decoder, 0)); /* no smaller than it is: nothing is due */
+    decodes("82", ":method: GET|");
+}
+END_TEST
+
 START_TEST(what_is_no_block)
 {
     static const char *const bad[] = {
@@ -422,6 +457,21 @@ START_TEST(bombs_of_large_entries)
                      HPACK_E_BOMB);
     ck_assert_uint_eq(f.seen, 16 * SIZE / 3933 + 1);
     ck_assert_uint_eq(f.n, SIZE / 3933);
+}
+END_TEST
+
+/* nghttp2's own bound. */
+START_TEST(a_string_too_long)
+{
+    ck_assert_int_eq(decode_hex("00 01 61 7f 81ff 03"), HPACK_E_COMPRESSION); /* cut */
+    hpack_decoder_fini(&decoder);
+    ck_assert(hpack_decoder_init(&decoder, mem, TABLE));
+    memset(out, 'b', 65536 + 7);
+    ck_assert_uint_eq(from_hex("00 01 61 7f 81ff 03", out), 7); /* 65,536 bytes */
+    ck_assert_int_eq(decode_bytes(out, 7 + 65536), 0);
+    ck_assert(f.too_large);
+    out[4]++;
+    ck_assert_int_eq(decode_bytes(out, 7 + 65537), HPACK_E_COMPRESSION);
 }
 END_TEST
 
@@ -682,11 +732,12 @@ END_TEST
 
 UNIT_MAIN("hpack", setup, teardown, c2_literals, c3_requests, c4_requests_in_huffman_code,
           c4_encoded, c5_responses_with_eviction, c6_responses_in_huffman_code, an_empty_block,
-          a_block_in_pieces, an_empty_last_piece, what_is_no_block, a_table_to_nothing_and_back,
+          a_block_in_pieces, an_empty_last_piece, a_table_size_in_pieces,
+          a_table_size_that_is_due_in_pieces, what_is_no_block, a_table_to_nothing_and_back,
           an_entry_larger_than_the_table, a_smaller_table_holds_from_the_ack,
           a_smaller_table_that_is_agreed, a_larger_table, fields_beyond_their_number_are_not_kept,
           a_list_beyond_its_size_is_not_kept, what_is_not_kept_is_decoded, bombs,
-          bombs_of_large_entries, a_response, requests, trailers, what_is_indexed,
-          no_room_changes_nothing, many_fields, the_peer_resizes_our_table,
+          bombs_of_large_entries, a_string_too_long, a_response, requests, trailers,
+          what_is_indexed, no_room_changes_nothing, many_fields, the_peer_resizes_our_table,
           an_encoder_of_a_small_table, a_long_conversation, memory_that_runs_out,
           memory_that_runs_out_at_work)
