@@ -72,14 +72,13 @@ static bool begin(struct tls_conn *c, struct tls *t, struct tls_context *context
     t->now = now;
     SSL *ssl = tls_context_ssl(context);
     BIO *bio = tls_bio_new(t->bio_method, c);
-    if (!ssl || !bio) {
+    if (!ssl || !bio || SSL_set_app_data(ssl, c) != 1) {
         SSL_free(ssl);
         BIO_free(bio);
         ERR_clear_error();
         return false;
     }
     SSL_set_bio(ssl, bio, bio);
-    SSL_set_app_data(ssl, c);
     SSL_set_info_callback(ssl, on_info);
     c->ssl = ssl;
     tls_context_hold(context);
