@@ -226,8 +226,8 @@ static char *put_line(char *to, const struct access_record *r, int64_t wall)
     to += r->status ? sprintf(to, "%u", r->status) : sprintf(to, "null");
     to += sprintf(to, ",\"bytes\":%" PRIu64 ",\"received\":%" PRIu64 ",\"duration_us\":%" PRIu64,
                   r->sent, r->received, r->took / TICK_US);
-    to += sprintf(to, ",\"outcome\":\"%s\",\"worker\":%u,\"connection\":\"%016" PRIx64 "\"",
-                  outcome, r->worker, r->connection);
+    to += sprintf(to, ",\"outcome\":\"%s\",\"worker\":%u,\"connection\":\"%u-%" PRIx64 "\"",
+                  outcome, r->worker, r->worker, r->connection); /* as in /v1/connections */
     to = put_texts(to, r);
     return to + sprintf(to, "}\n");
 }

@@ -20,6 +20,7 @@
 #define TICK_MS_IDLE    100
 #define TICK_MS_CAPTURE 5
 #define TICK_MS_ACCESS  10 /* while an access log is written */
+#define TICK_MS_DRAIN   10
 
 struct control {
     struct runtime *rt;
@@ -34,6 +35,7 @@ struct control {
     int access_error;    /* as last said */
     uint64_t duplicates; /* as last seen */
     struct log_limit duplicates_limit;
+    tick_t drained_at; /* when those that are drained are given up; valid with rt->drain */
     bool stop;
 };
 
@@ -109,6 +111,45 @@ static void reopen_logs(struct control *c)
         log_info("log files are opened anew");
 }
 
+static uint64_t http_connections(const struct runtime *rt)
+{
+    uint64_t n = 0;
+    for (unsigned i = 0; i < rt->n_workers; i++) {
+        const struct counters *k = &rt->worker[i].counters;
+        uint64_t closed = counter_get(k, COUNTER_H2_CLOSED); /* first: n is never less than 0 */
+        n += counter_get(k, COUNTER_H2_OPENED) - closed;
+    }
+    return n;
+}
+
+/* HTTP/2 connections are told, and have a while to end their streams. The second signal ends that.
+ */
+static void terminate(struct control *c, const char *how)
+{
+    uint64_t n = http_connections(c->rt);
+    c->stop = n == 0 || atomic_load(&c->rt->drain);
+    if (c->stop) {
+        log_notice("%s: stopping", how);
+        return;
+    }
+    tick_t patience = c->rt->config->http2.drain_timeout;
+    log_notice("%s: stopping when %llu HTTP/2 connections have ended, or in %llu seconds", how,
+               (unsigned long long)n, (unsigned long long)(patience / TICK_SEC));
+    c->drained_at = tick_after(engine_now(c->rt), patience);
+    atomic_store(&c->rt->drain, true);
+    notify_stopping();
+}
+
+static void look_at_drain(struct control *c)
+{
+    if (!atomic_load(&c->rt->drain) || c->stop)
+        return;
+    uint64_t n = http_connections(c->rt);
+    c->stop = n == 0 || engine_now(c->rt) >= c->drained_at;
+    if (n > 0 && c->stop)
+        log_notice("%llu HTTP/2 connections have not ended", (unsigned long long)n);
+}
+
 /* One read takes all that wait, so that no storm of SIGHUP keeps a SIGTERM from being seen. */
 static void on_signal(struct control *c)
 {
@@ -121,10 +162,9 @@ static void on_signal(struct control *c)
         reopen |= s[i].ssi_signo == SIGUSR1;
         if (s[i].ssi_signo == SIGHUP || s[i].ssi_signo == SIGUSR1 || c->stop)
             continue;
-        log_notice("%s: stopping", s[i].ssi_signo == SIGINT ? "interrupted" : "terminated");
-        c->stop = true;
+        terminate(c, s[i].ssi_signo == SIGINT ? "interrupted" : "terminated");
     }
-    if (again && !c->stop)
+    if (again && !runtime_stopping(c->rt) && !c->stop)
         reload(c); /* which opens the logs, too */
     else if (reopen)
         reopen_logs(c);
@@ -214,6 +254,7 @@ static void on_timer(struct control *c)
     look_at_addresses(c);
     look_at_links(c);
     look_at_rest(c);
+    look_at_drain(c);
     capture_drain(c->rt);
     engine_write_access_log(c->rt);
 }
@@ -225,6 +266,8 @@ static int period(const struct control *c)
         return TICK_MS_CAPTURE;
     if (c->rt->config->access_log.sample)
         return TICK_MS_ACCESS;
+    if (atomic_load(&c->rt->drain))
+        return TICK_MS_DRAIN;
     int notify = (int)(tick_min(notify_interval() / 2, TICK_MS_IDLE * TICK_MS) / TICK_MS);
     return notify > 0 ? notify : 1;
 }

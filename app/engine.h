@@ -52,6 +52,7 @@ struct runtime {
     _Atomic int64_t wall; /* nanoseconds of the Unix epoch at tick 0 */
 
     struct capture capture;
+    _Atomic bool drain; /* workers end what HTTP/2 connections there are */
     _Atomic bool stop;
     bool no_hugepages;   /* from the command line */
     bool hugepages_gone; /* the start failed, but one with no_hugepages may not */

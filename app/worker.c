@@ -354,6 +354,14 @@ static void set_wall(struct worker *w)
     stack_set_wall(w->stack, wall);
 }
 
+static void begin_drain(struct worker *w, tick_t now)
+{
+    if (w->draining || !atomic_load_explicit(w->drain, memory_order_relaxed))
+        return;
+    w->draining = true;
+    stack_shutdown(w->stack, now);
+}
+
 static void account(struct worker *w, bool worked, uint64_t cycles, uint64_t tsc)
 {
     counter_add(&w->counters, COUNTER_TURNS, 1);
@@ -361,6 +369,7 @@ static void account(struct worker *w, bool worked, uint64_t cycles, uint64_t tsc
     if (tsc >= w->publish_at) {
         publish(w);
         set_wall(w);
+        begin_drain(w, clock_tick(w->clock, tsc));
         w->publish_at = tsc + w->clock->hz / PUBLISH_HZ;
     }
 }

@@ -99,9 +99,11 @@ struct worker {
     uint8_t seed[32];
     const _Atomic int64_t *wall; /* written by the control thread: see stack_set_wall */
     int64_t wall_set;            /* what the stack was told */
-    const _Atomic bool *stop;    /* written by the control thread */
-    _Atomic int state;           /* enum worker_state, as the worker says; never STUCK */
-    _Atomic int error;           /* enum stack_error with STOPPED before RUNNING */
+    const _Atomic bool *drain;   /* written by the control thread, as is the next */
+    const _Atomic bool *stop;
+    bool draining;     /* the stack was told */
+    _Atomic int state; /* enum worker_state, as the worker says; never STUCK */
+    _Atomic int error; /* enum stack_error with STOPPED before RUNNING */
 };
 
 /* The worker's life, on its lcore: for rte_eal_remote_launch. Returns 0. */

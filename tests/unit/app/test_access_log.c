@@ -86,7 +86,7 @@ START_TEST(a_request_is_a_line)
     expect_file("log",
                 "{\"time\":\"2026-11-30T12:34:56.789Z\",\"peer\":\"192.0.2.7\",\"port\":4711,"
                 "\"status\":200,\"bytes\":5,\"received\":6,\"duration_us\":1234,\"outcome\":\"ok\","
-                "\"worker\":3,\"connection\":\"000000000000001a\",\"listener\":\"web\","
+                "\"worker\":3,\"connection\":\"3-1a\",\"listener\":\"web\","
                 "\"method\":\"GET\",\"authority\":\"a.example\",\"path\":\"/x?y=1\","
                 "\"user_agent\":\"curl/8\",\"referer\":\"https://b.example/\",\"protocol\":\"h2\","
                 "\"tls\":\"TLSv1.3\",\"cipher\":\"TLS_AES_128_GCM_SHA256\"}\n");
@@ -105,7 +105,7 @@ START_TEST(what_is_not_known_is_left_out)
     expect_file("log",
                 "{\"time\":\"1970-01-01T00:00:00.000Z\",\"peer\":\"192.0.2.7\",\"port\":4711,"
                 "\"status\":null,\"bytes\":0,\"received\":0,\"duration_us\":0,"
-                "\"outcome\":\"reset\",\"worker\":3,\"connection\":\"000000000000001a\","
+                "\"outcome\":\"reset\",\"worker\":3,\"connection\":\"3-1a\","
                 "\"listener\":\"web\",\"method\":\"PUT\",\"protocol\":\"h2\"}\n");
 }
 END_TEST
