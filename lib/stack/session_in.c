@@ -27,16 +27,15 @@ uint32_t session_waiting(const struct session *x)
 
 static void append(struct session *x, struct pkt *view)
 {
-    if (x->in && pkt_merge(x->in_last, view)) {
-        x->in->total += view->len;
+    uint32_t len = view->len;
+    if (!x->in) {
+        x->in = x->in_last = view;
         return;
     }
-    if (x->in) {
-        x->in_last->next = view;
-        x->in->total += view->len;
-    } else {
-        x->in = view;
-    }
+    x->in->total += len;
+    if (pkt_merge(x->in_last, view))
+        return;
+    x->in_last->next = view;
     x->in_last = view;
 }
 
