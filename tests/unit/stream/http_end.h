@@ -64,9 +64,19 @@ static bool end_trailers(struct http_stream *s, const struct http_field *field, 
     return !end.refuse;
 }
 
+static const struct http_field end_field = {{"t", 1}, {"v", 1}, false};
+
+static const struct http_field *end_received(struct http_stream *s, uint32_t *n)
+{
+    (void)s;
+    *n = 1;
+    return &end_field;
+}
+
 static const struct stream_carrier end_carrier = {
     .consume = end_consume, .ready = end_ready, .abort = end_abort};
-static const struct http_carrier end_http = {.respond = end_respond, .trailers = end_trailers};
+static const struct http_carrier end_http = {
+    .respond = end_respond, .trailers = end_trailers, .received_trailers = end_received};
 
 static inline void end_open(const struct stream_service *service)
 {

@@ -195,8 +195,34 @@ START_TEST(what_is_over_becomes_nothing)
 }
 END_TEST
 
+START_TEST(a_client_is_told_of_responses)
+{
+    stream_opened(&end.http.stream);
+    run();
+    stream_end(&end.http.stream);
+    struct http_head h = {.status = 103};
+    http_tell_head(&end.http, &h, false, 5);
+    h.status = 304;
+    http_tell_head(&end.http, &h, true, 6);
+    said("head 103 head 304|end ");
+    ck_assert_uint_eq(end.http.began, 0); /* a request's */
+    stream_finished(&end.http.stream);
+    run();
+    ck_assert(stream_over(&end.http.stream));
+}
+END_TEST
+
+START_TEST(trailers_are_the_carriers_to_give)
+{
+    uint32_t n = 0;
+    ck_assert_ptr_eq(http_received_trailers(&end.http, &n), &end_field);
+    ck_assert_uint_eq(n, 1);
+}
+END_TEST
+
 UNIT_MAIN("http", setup, end_fini, methods_have_names, the_first_field_of_a_name_is_found,
           a_request_is_told_and_answered, an_end_comes_with_the_head,
           a_service_may_abort_in_its_head, what_is_not_taken_aborts,
           a_failed_stream_is_answered_in_vain, it_becomes_another_service,
-          what_is_over_becomes_nothing)
+          what_is_over_becomes_nothing, a_client_is_told_of_responses,
+          trailers_are_the_carriers_to_give)
