@@ -20,7 +20,8 @@
 #define TICK_MS_IDLE    100
 #define TICK_MS_CAPTURE 5
 #define TICK_MS_ACCESS  10 /* while an access log is written */
-#define TICK_MS_DRAIN   10
+#define TICK_MS_DRAIN   50
+#define DRAIN_ANSWER_MS 100
 
 struct control {
     struct runtime *rt;
@@ -35,7 +36,8 @@ struct control {
     int access_error;    /* as last said */
     uint64_t duplicates; /* as last seen */
     struct log_limit duplicates_limit;
-    tick_t drained_at; /* when those that are drained are given up; valid with rt->drain */
+    tick_t drain_at;   /* when to look next, */
+    tick_t drained_at; /* and when those that are drained are given up; valid with rt->drain */
     bool stop;
 };
 
@@ -111,18 +113,25 @@ static void reopen_logs(struct control *c)
         log_info("log files are opened anew");
 }
 
-static uint64_t http_connections(const struct runtime *rt)
+/* Those of listeners of HTTP, until the other side has acknowledged all. A worker that does not
+ * answer has none that can be waited for. */
+static uint64_t http_connections(struct runtime *rt)
 {
+    struct ctl_listener row[STACK_LISTENERS_MAX];
     uint64_t n = 0;
-    for (unsigned i = 0; i < rt->n_workers; i++) {
-        const struct counters *k = &rt->worker[i].counters;
-        uint64_t closed = counter_get(k, COUNTER_H2_CLOSED); /* first: n is never less than 0 */
-        n += counter_get(k, COUNTER_H2_OPENED) - closed;
+    for (unsigned w = 0; w < rt->n_workers; w++) {
+        struct ctl_request r = {
+            .kind = CTL_LISTENERS, .rows.listener = row, .max = STACK_LISTENERS_MAX};
+        if (runtime_control(rt, w, &r, DRAIN_ANSWER_MS) != 0)
+            continue;
+        for (uint32_t i = 0; i < r.n; i++)
+            if (strcmp(row[i].carrier, "tcp") != 0)
+                n += row[i].connections;
     }
     return n;
 }
 
-/* HTTP/2 connections are told, and have a while to end their streams. The second signal ends that.
+/* HTTP connections are told, and have a while to end their streams. The second signal ends that.
  */
 static void terminate(struct control *c, const char *how)
 {
@@ -133,7 +142,7 @@ static void terminate(struct control *c, const char *how)
         return;
     }
     tick_t patience = c->rt->config->http2.drain_timeout;
-    log_notice("%s: stopping when %llu HTTP/2 connections have ended, or in %llu seconds", how,
+    log_notice("%s: stopping when %llu HTTP connections have ended, or in %llu seconds", how,
                (unsigned long long)n, (unsigned long long)(patience / TICK_SEC));
     c->drained_at = tick_after(engine_now(c->rt), patience);
     atomic_store(&c->rt->drain, true);
@@ -142,12 +151,14 @@ static void terminate(struct control *c, const char *how)
 
 static void look_at_drain(struct control *c)
 {
-    if (!atomic_load(&c->rt->drain) || c->stop)
+    tick_t now = engine_now(c->rt);
+    if (!atomic_load(&c->rt->drain) || c->stop || now < c->drain_at)
         return;
+    c->drain_at = tick_after(now, TICK_MS_DRAIN * TICK_MS);
     uint64_t n = http_connections(c->rt);
-    c->stop = n == 0 || engine_now(c->rt) >= c->drained_at;
+    c->stop = n == 0 || now >= c->drained_at;
     if (n > 0 && c->stop)
-        log_notice("%llu HTTP/2 connections have not ended", (unsigned long long)n);
+        log_notice("%llu HTTP connections have not ended", (unsigned long long)n);
 }
 
 /* One read takes all that wait, so that no storm of SIGHUP keeps a SIGTERM from being seen. */
