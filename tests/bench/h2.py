@@ -18,8 +18,8 @@ whose reckoning these are, says what counts as busy.
   1m                 1 MiB, 10 connections with 10 streams each, windows of 1 GiB
   handshake-full     new connections, one request of 11 bytes on each, from 64 clients
   handshake-resumed  the same with session tickets
-  idle-memory        resident bytes for each more open connection that has had its request; of the
-                     kernel's memory for the peers' sockets nothing is in it
+  idle-memory        resident bytes for each more open connection that has had its request, `openssl`
+                     of them OpenSSL's; of the kernel's memory for the peers' sockets nothing is in it
 
 Not all servers do all: haproxy's own replies are of one buffer at most. A server that is not installed is
 said and left out. The machine should do nothing else: `others` is the share of the serving core that
@@ -198,6 +198,7 @@ class Ours(tcp.Millrace):
             "name": "https",
             "port": PORT,
             "protocol": "http2",
+            "service": "origin",
             "certificates": ["bench"],
             "origin": "bench",
         }
@@ -208,6 +209,14 @@ class Ours(tcp.Millrace):
             "tls": {"suites": CIPHER, "groups": "P-256"},
         }
         super().__init__(wire, more)
+
+    def memory(self):
+        """value: all that is resident; openssl: what OpenSSL has of it."""
+        now = self.app.published()
+        return {
+            "value": tcp.resident(self.pid),
+            "openssl": now.value["millrace_tls_memory_bytes", ""],
+        }
 
 
 class Peer(tcp.Kernel):
@@ -247,6 +256,9 @@ class Peer(tcp.Kernel):
 
     def counts(self):
         return {}
+
+    def memory(self):
+        return {"value": tcp.resident(self.pid)}
 
 
 class Haproxy(Peer):
@@ -403,16 +415,16 @@ def run_handshakes(server, mode):
 
 
 def run_idle(server):
-    """Ours has its packets from the start."""
+    """Bytes for each connection; ours has its packets from the start."""
     sizes = []
     for n in IDLE:
         load = tls_load(server, "idle", n)
         begun(load)
-        sizes.append(tcp.resident(server.pid))
+        sizes.append(server.memory())
         if load.wait() != 0:
             raise AssertionError(f"tls_load ended with {load.returncode}")
-    few, many = IDLE
-    return {"value": (sizes[1] - sizes[0]) / (many - few)}
+    few, many = sizes
+    return {k: (many[k] - few[k]) / (IDLE[1] - IDLE[0]) for k in few}
 
 
 CASES = {  # the first one would be spoilt by what the others leave
@@ -457,9 +469,10 @@ def report(case, peer, ours, peers):
         "ratio": round(peer_value / value if case == "idle-memory" else value / peer_value, 2),
         "device": DRIVER,
     }
-    for key in () if case == "idle-memory" else ("rate", "busy", "load", "others"):
-        line[key] = tcp.tidy(median(ours, key))
-        line[f"peer_{key}"] = tcp.tidy(median(peers, key))
+    for name, runs in ("", ours), ("peer_", peers):
+        for key in "openssl", "rate", "busy", "load", "others":
+            if key in runs[0]:
+                line[name + key] = tcp.tidy(median(runs, key))
     line["spread"], line["peer_spread"] = round(spread(ours), 2), round(spread(peers), 2)
     print(json.dumps(line), flush=True)
 
