@@ -53,6 +53,14 @@ static bool conn_ok(const struct tls_conn *c)
            !c->out == !c->out_last;
 }
 
+/* OpenSSL judges a call by the errors that it finds afterwards, whoever has left them. Looking
+ * costs less than clearing. */
+static void forget_errors(void)
+{
+    if (ERR_peek_error() != 0)
+        ERR_clear_error();
+}
+
 /* ---- beginning and end ---- */
 
 /* Fatal alerts, sent and received. */
@@ -266,7 +274,6 @@ static enum tls_result shake_hands(struct tls_conn *c)
     int result = SSL_do_handshake(c->ssl);
     if (result != 1)
         return barren(c, result);
-    ERR_clear_error();
     opened(c);
     return TLS_PROGRESS;
 }
@@ -313,6 +320,7 @@ static enum tls_result read_content(struct tls_conn *c, uint32_t record, struct 
 /* One record, or what waits to be sent. */
 static enum tls_result step(struct tls_conn *c, uint32_t record, struct pkt **plain)
 {
+    forget_errors();
     c->due = c->starved = false;
     c->allowed = record;
     enum tls_result r = c->flags & TLS_CONN_OPEN ? read_content(c, record, plain) : shake_hands(c);
@@ -369,6 +377,7 @@ bool tls_write(struct tls_conn *c, const uint8_t *bytes, uint32_t len, tick_t no
     if (!tls_bio_reserve(c, len + WRITE_OVERHEAD))
         return false;
     size_t written;
+    forget_errors();
     c->tls->now = now;
     int result = SSL_write_ex(c->ssl, bytes, len, &written);
     tls_bio_unreserve(c);
