@@ -59,6 +59,8 @@ class Snapshot:
     def _sort_in(self, name, labels, number):
         if name == "millrace_drops_total":
             self.drops[labels["reason"]] = self.drops.get(labels["reason"], 0) + number
+        elif name == "millrace_h2_glitches_total":
+            self.counts.setdefault(f"h2_glitch_{labels['kind']}", []).append(number)
         elif set(labels) == {"worker"}:
             short = name.removeprefix("millrace_").removesuffix("_total")
             self.counts.setdefault(short, []).append(number)
