@@ -82,6 +82,9 @@ static void settings_acked(struct h2_conn *c)
     for (struct h2_stream *s; (s = h2_streams_next(&c->streams, &at));)
         s->receive_window += delta;
     c->own_window = c->settings->stream_window;
+    uint32_t table = c->settings->header_table;
+    if (table < H2_HEADER_TABLE_SIZE && !hpack_decoder_acked(&c->decoder, table))
+        h2_fail(c, H2_INTERNAL_ERROR);
 }
 
 /* One entry into *p. H2_NO_ERROR, or what is wrong with it. */

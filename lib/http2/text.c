@@ -161,8 +161,20 @@ static bool is_port(struct http_text t)
     return true;
 }
 
+/* Only what an IPv6 address is made of, and like one more than one colon? */
+static bool is_bare_ipv6(struct http_text t)
+{
+    const char *colon = t.n > 0 ? memchr(t.p, ':', t.n) : NULL;
+    return colon && span(t, 0, LITERAL) == t.n &&
+           memchr(colon + 1, ':', t.n - (uint32_t)(colon + 1 - t.p));
+}
+
 bool h2_text_is_authority(struct http_text t, struct h2_authority *a)
 {
+    if (is_bare_ipv6(t)) {
+        *a = (struct h2_authority){.host = t};
+        return true;
+    }
     uint32_t end = host_end(t);
     *a = (struct h2_authority){.host = {t.p, end}};
     if (end == 0 || end == t.n)

@@ -30,7 +30,8 @@ struct h2_authority {
     struct http_text host;
     struct http_text port;
 };
-/* False: it is none. port is empty or a number up to 65,535. */
+/* False: it is none. port is empty or a number up to 65,535. An IPv6 address without its brackets
+ * is all host, for h2load and Node's http2 send it so, though nobody can tell its port. */
 bool h2_text_is_authority(struct http_text t, struct h2_authority *a);
 
 /* ASCII letters of either case are equal. */

@@ -149,6 +149,7 @@ START_TEST(authorities)
     authority("192.0.2.1:8080", "192.0.2.1", "8080");
     authority("[2001:db8::1]", "[2001:db8::1]", NULL);
     authority("[::ffff:192.0.2.1]:80", "[::ffff:192.0.2.1]", "80");
+    authority("2001:db8::1:8080", "2001:db8::1:8080", NULL);
     authority("x_y~!$&'()*+,;=%20-z", "x_y~!$&'()*+,;=%20-z", NULL);
     authority("example.com:65536", NULL, NULL);
     authority("example.com:99999999999999999999", NULL, NULL);
