@@ -259,12 +259,18 @@ static void begun(struct tls_conn *c)
         counter_add(c->tls->counters, COUNTER_TLS_ACCEPTED, 1);
 }
 
-/* Nothing came of a record but work. */
+/*
+ * Nothing came of a record but work. A client's KeyUpdate that has come in part would keep us from
+ * writing until the rest has: nobody in earnest cuts five bytes.
+ */
 static enum tls_result barren(struct tls_conn *c, int result)
 {
-    unsigned most = c->flags & TLS_CONN_OPEN ? BARREN_MAX : HANDSHAKE_MAX;
+    bool open = c->flags & TLS_CONN_OPEN;
     enum tls_result r = stopped(c, result);
-    return r == TLS_PROGRESS && ++c->barren > most ? fail(c) : r;
+    if (r != TLS_PROGRESS)
+        return r;
+    bool cut = open && !(c->flags & TLS_CONN_CLIENT) && SSL_in_init(c->ssl);
+    return cut || ++c->barren > (open ? BARREN_MAX : HANDSHAKE_MAX) ? fail(c) : r;
 }
 
 static enum tls_result shake_hands(struct tls_conn *c)

@@ -107,8 +107,8 @@ bool tls_readable(const struct tls_conn *c);
  * of silence, so that the first can be read after one round trip; then TLS_RECORD_MAX. */
 uint32_t tls_record_size(const struct tls_conn *c, tick_t now);
 /* One record of 1 to TLS_RECORD_MAX bytes; only while OPEN and before tls_end. False: no packets,
- * or a message of the handshake has come in part; nothing was done. A failure shows at the next
- * tls_read. */
+ * or, at a client, a message of the handshake has come in part; nothing was done. A failure shows
+ * at the next tls_read. */
 bool tls_write(struct tls_conn *c, const uint8_t *bytes, uint32_t len, tick_t now);
 /* close_notify, once; none where the handshake is not over. False: no packets, nothing was done. */
 bool tls_end(struct tls_conn *c, tick_t now);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "tls/conn.h"
 
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
 #include <openssl/ssl.h>
 #include <string.h>
 
@@ -525,6 +527,132 @@ START_TEST(a_flood_of_key_updates_ends_it)
 }
 END_TEST
 
+/* ---- records of our own making, in the client's name ---- */
+
+static uint8_t secret[32]; /* its first of the connection (RFC 8446 7.1) */
+static uint64_t made;      /* records with it */
+
+static void on_key(const SSL *ssl, const char *line)
+{
+    (void)ssl;
+    if (strncmp(line, "CLIENT_TRAFFIC_SECRET_0 ", 24) != 0)
+        return;
+    const char *hex = strrchr(line, ' ') + 1;
+    for (unsigned i = 0; i < sizeof(secret); i++) {
+        char two[3] = {hex[2 * i], hex[2 * i + 1], 0};
+        secret[i] = (uint8_t)strtoul(two, NULL, 16);
+    }
+}
+
+/* RFC 8446 7.1, of no more than one block and without context. */
+static void expand(const char *label, uint8_t *out, uint8_t len)
+{
+    uint8_t info[32];
+    uint8_t block[32];
+    size_t n = strlen(label);
+    info[0] = 0;
+    info[1] = len;
+    info[2] = (uint8_t)n;
+    memcpy(info + 3, label, n);
+    info[3 + n] = 0;
+    info[4 + n] = 1;
+    HMAC(EVP_sha256(), secret, sizeof(secret), info, 5 + n, block, NULL);
+    memcpy(out, block, len);
+}
+
+static void open_for_forgery(void)
+{
+    begin();
+    SSL_set_ciphersuites(client_ssl(), "TLS_AES_128_GCM_SHA256");
+    SSL_CTX_set_keylog_callback(SSL_get_SSL_CTX(client_ssl()), on_key);
+    pair_run(&pair);
+    pair_expect_open(&pair);
+    made = 0;
+}
+
+static void make_record(uint8_t type, const void *content, uint8_t len)
+{
+    uint8_t key[16];
+    uint8_t nonce[12];
+    uint8_t record[300] = {23, 3, 3, 0, (uint8_t)(len + 17)};
+    int n;
+    expand("tls13 key", key, sizeof(key));
+    expand("tls13 iv", nonce, sizeof(nonce));
+    nonce[11] ^= (uint8_t)made++;
+    EVP_CIPHER_CTX *e = EVP_CIPHER_CTX_new();
+    EVP_EncryptInit_ex(e, EVP_aes_128_gcm(), NULL, key, nonce);
+    EVP_EncryptUpdate(e, NULL, &n, record, 5);
+    EVP_EncryptUpdate(e, record + 5, &n, content, len);
+    EVP_EncryptUpdate(e, record + 5 + len, &n, &type, 1);
+    EVP_EncryptFinal_ex(e, record + 6 + len, &n);
+    EVP_CIPHER_CTX_ctrl(e, EVP_CTRL_AEAD_GET_TAG, 16, record + 6 + len);
+    EVP_CIPHER_CTX_free(e);
+    pair_feed(&pair.server, record, len + 22u);
+    pair_read(&pair, &pair.server);
+}
+
+START_TEST(a_key_update_in_parts_is_refused)
+{
+    open_for_forgery();
+    make_record(23, "hello", 5);
+    pair_expect(&pair.server, "hello", 5);
+    make_record(22, "\x18\0", 2); /* that part keeps nobody from writing */
+    ck_assert_int_eq(pair.server.last, TLS_PROGRESS);
+    pair_write(&pair, &pair.server, "hello", 5);
+    make_record(22, "\0\1", 2);
+    ck_assert_int_eq(pair.server.last, TLS_ERROR);
+}
+END_TEST
+
+START_TEST(records_without_content_are_few)
+{
+    open_for_forgery();
+    for (unsigned i = 0; i < 32; i++)
+        make_record(23, "", 0);
+    ck_assert_int_eq(pair.server.last, TLS_PROGRESS);
+    make_record(23, "x", 1);
+    pair_expect(&pair.server, "x", 1);
+    for (unsigned i = 0; i < 33; i++)
+        make_record(23, "", 0);
+    ck_assert_int_eq(pair.server.last, TLS_ERROR);
+}
+END_TEST
+
+START_TEST(a_client_s_other_messages_are_refused)
+{
+    static const struct {
+        uint8_t type;
+        const char *content;
+        uint8_t len;
+    } cases[] = {{22, "\x18\0\0\1\2", 5}, /* KeyUpdate of no kind */
+                 {22, "\4\0\0\0", 4},     /* NewSessionTicket */
+                 {22, "\1\0\0\0", 4},     /* ClientHello */
+                 {22, "\x14\0\0\0", 4},   /* Finished */
+                 {20, "\1", 1},           /* ChangeCipherSpec, encrypted */
+                 {24, "\1\0\4ping", 7},   /* heartbeat */
+                 {22, "", 0},
+                 {0, "", 0}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        open_for_forgery();
+        make_record(cases[i].type, cases[i].content, cases[i].len);
+        ck_assert_msg(pair.server.last == TLS_ERROR, "case %zu", i);
+        ck_assert_uint_ne(pair.server.conn.alert, 0);
+        pair_close(&pair);
+    }
+}
+END_TEST
+
+START_TEST(alerts_that_are_fatal_end_it)
+{
+    open_for_forgery();
+    make_record(21, "\2\x50", 2); /* internal_error */
+    ck_assert_int_eq(pair.server.last, TLS_ERROR);
+    ck_assert_uint_eq(pair.server.conn.alert, 80);
+    ck_assert_uint_eq(pair_count(&pair.server, COUNTER_TLS_ALERTS_RX), 1);
+    ck_assert_ptr_null(tls_take(&pair.server.conn));
+}
+END_TEST
+
 /* RFC 9113 9.2.1 */
 START_TEST(there_is_no_renegotiation)
 {
@@ -639,6 +767,8 @@ UNIT_MAIN("tls/conn", setup, teardown, opens_and_carries_both_ways, counts_what_
           ending_before_it_is_open_says_nothing, refuses_what_is_not_tls,
           a_handshake_takes_a_bounded_number_of_records, survives_noise, a_wrong_bit_ends_it,
           a_forged_record_ends_it, keys_are_updated_both_ways, a_flood_of_key_updates_ends_it,
+          a_key_update_in_parts_is_refused, records_without_content_are_few,
+          a_client_s_other_messages_are_refused, alerts_that_are_fatal_end_it,
           there_is_no_renegotiation, a_write_without_packets_does_nothing,
           a_read_without_packets_changes_nothing, a_handshake_survives_want_of_packets,
           an_end_without_packets_is_said_later, an_idle_connection_holds_no_packet)
