@@ -393,6 +393,17 @@ static void prepare(struct load *l)
     l->now = load_clock(CLOCK_MONOTONIC);
 }
 
+static void finish(struct load *l)
+{
+    for (uint32_t i = 0; i < l->connections; i++)
+        if (l->all[i].ssl)
+            close_one(l, &l->all[i]);
+    SSL_SESSION_free(ticket);
+    SSL_CTX_free(l->tls);
+    free(l->all);
+    free(l->free);
+}
+
 int main(int argc, char **argv)
 {
     struct load l = {0};
@@ -405,5 +416,6 @@ int main(int argc, char **argv)
     prepare(&l);
     warm_up(&l);
     measure(&l);
+    finish(&l);
     return 0;
 }
