@@ -111,7 +111,8 @@ class H2Client:
         self.flush()
 
     def finish(self, streams):
-        """Takes all that comes, until these have ended."""
+        """Takes all that comes, until these have ended; windows are given back by halves."""
         while not self.ended.issuperset(streams):
             for stream, n in self.step().items():
-                self.credit(stream, n)
+                self.conn.acknowledge_received_data(n, stream)
+            self.flush()

@@ -120,11 +120,9 @@ def sends_ranges(given):
 
 def goes_on_where_a_download_stopped(given):
     given.needs_appliance()
-    part = given.new_path()
-    with open(part, "wb") as file:
-        file.write(PIECE[:12345])
-    gets(given, "/1m.bin", "-C", "-", "-o", part, status=206)
-    assert digest(part) == digest(f"{given.site}/1m.bin")
+    reply = given.curl("-C", "12345", f"{origin()}/1m.bin")
+    assert reply.status == 206, reply.status
+    same(reply.body(), PIECE[12345:])
 
 
 # ---- what it does not serve ----
@@ -205,6 +203,13 @@ def echoes_content_of_no_known_length(given):
     given.peer.spawn("cp", path, pipe)
     reply = gets(given, "/echo", "-T", pipe, "-X", "POST")
     assert reply.digest() == digest(path)
+
+
+def tells_clients_to_go_on(given):
+    """100 (Continue), where they wait for it: RFC 9110 10.1.1."""
+    words = ["-H", "expect: 100-continue", "--expect100-timeout", "30", "-d", "content"]
+    reply = gets(given, "/echo", *words)
+    assert reply.body() == b"content" and reply.told["time_total"] < 20, reply.told
 
 
 def echoes_a_hundred_mebibytes(given, address=V4, tls=True):
@@ -298,6 +303,7 @@ if __name__ == "__main__":
             refuses_a_head_that_is_too_large,
             echoes_uploads,
             echoes_content_of_no_known_length,
+            tells_clients_to_go_on,
             echoes_a_hundred_mebibytes,
             echoes_a_hundred_mebibytes_without_tls_over_ipv6,
             sends_a_hundred_mebibytes,

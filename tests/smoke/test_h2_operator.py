@@ -20,6 +20,7 @@ from h2lab import (
     Load,
     certificate,
     listener,
+    named,
     origin,
     Served,
 )
@@ -81,8 +82,7 @@ def logs_what_carried_it(given):
 def logs_all_of_a_load(given):
     """From a hundred connections, some of the answers a 404."""
     logged_since(given)
-    urls = [f"{origin()}/small.txt", f"{origin()}/nothing"]
-    load = given.h2load("-c100", "-m10", f"-n{LOADED}", *urls)
+    load = given.h2load("/small.txt", "-c100", "-m10", f"-n{LOADED}", named("/nothing"))
     assert load.n["done"] == LOADED and not load.n["errored"], load.text
     rows = given.logged(LOADED)
     statuses = Counter(r["status"] for r in rows)
@@ -116,7 +116,7 @@ def opens_its_log_anew(given):
 
 
 def logs_one_of_so_many(given):
-    given.h2load("-c10", "-m10", f"-n{LOADED}", f"{origin()}/small.txt")
+    given.h2load("/small.txt", "-c10", "-m10", f"-n{LOADED}")
     given.logged(LOADED // SAMPLE)
 
 
@@ -218,7 +218,7 @@ def lets_requests_come_to_their_end(given):
     idle = given.connect(HTTP)
     with idle:
         node = given.peer.spawn(
-            *("node", "--no-warnings", SCRIPT, "drained", origin()),
+            *("node", "--no-warnings", SCRIPT, "drained", named(""), V4),
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
