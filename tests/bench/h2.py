@@ -21,6 +21,9 @@ whose reckoning these are, says what counts as busy.
   idle-memory        resident bytes for each more open connection that has had its request, `openssl`
                      of them OpenSSL's; of the kernel's memory for the peers' sockets nothing is in it
 
+With `the device alone` as the peer: cycles for each packet sent, content and all, beside those that
+dpdk-testpmd needs to send one of 1,514 bytes that is made beforehand (txonly).
+
 Not all servers do all: haproxy's own replies are of one buffer at most. A server that is not installed is
 said and left out. The machine should do nothing else: `others` is the share of the serving core that
 others have had."""
@@ -445,6 +448,15 @@ CASES = {  # the first one would be spoilt by what the others leave
 }
 
 
+BULK = "16k", "1m"
+
+
+def run_device(cores):
+    """Cycles for each packet sent."""
+    with Lab() as lab:
+        return tcp.run_testpmd(tcp.Wire(lab, DRIVER, cores), "txonly")
+
+
 # ---- figures ----
 
 
@@ -457,24 +469,38 @@ def spread(runs):
     return (max(values) - min(values)) / statistics.median(values)
 
 
-def report(case, peer, ours, peers):
-    value, peer_value = median(ours, "value"), median(peers, "value")
+def figure(case, unit, value, peer, peer_value, ratio, **more):
     line = {
         "bench": "h2",
         "case": case,
-        "unit": CASES[case][0],
+        "unit": unit,
         "value": tcp.tidy(value),
         "peer": peer,
         "peer_value": tcp.tidy(peer_value),
-        "ratio": round(peer_value / value if case == "idle-memory" else value / peer_value, 2),
+        "ratio": round(ratio, 2),
         "device": DRIVER,
+        **more,
     }
+    print(json.dumps(line), flush=True)
+
+
+def report(case, peer, ours, peers):
+    value, peer_value = median(ours, "value"), median(peers, "value")
+    more = {}
     for name, runs in ("", ours), ("peer_", peers):
         for key in "openssl", "rate", "busy", "load", "others":
             if key in runs[0]:
-                line[name + key] = tcp.tidy(median(runs, key))
-    line["spread"], line["peer_spread"] = round(spread(ours), 2), round(spread(peers), 2)
-    print(json.dumps(line), flush=True)
+                more[name + key] = tcp.tidy(median(runs, key))
+        more[name + "spread"] = round(spread(runs), 2)
+    ratio = peer_value / value if case == "idle-memory" else value / peer_value
+    figure(case, CASES[case][0], value, peer, peer_value, ratio, **more)
+
+
+def report_device(case, ours, cycles):
+    """cycles: of testpmd."""
+    each = [seen["busy"] * seen["cycles"] / seen["turned"] / seen["tx"] for seen in ours]
+    value, peer = statistics.median(each), statistics.median(cycles)
+    figure(case, "cycles/packet", value, "the device alone", peer, peer / value)
 
 
 def present(kinds):
@@ -488,7 +514,11 @@ def present(kinds):
 
 def compare(kinds, cases, cores):
     runs = {(kind, case): [] for kind in kinds for case in cases}
+    bulk = [case for case in cases if case in BULK and Ours in kinds]
+    cycles = []
     for i in range(ROUNDS):
+        if bulk:
+            cycles.append(run_device(cores))
         for kind in kinds:
             with serving(kind, cores) as server:
                 for case in (c for c in cases if CASES[c][1] in kind.cases):
@@ -502,6 +532,8 @@ def compare(kinds, cases, cores):
         for kind in kinds:
             if kind is not Ours and runs[kind, case] and Ours in kinds:
                 report(case, kind.name, runs[Ours, case], runs[kind, case])
+        if case in bulk:
+            report_device(case, runs[Ours, case], cycles)
 
 
 def main():
