@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "app/certificates.h"
 
+#include <string.h>
+
 #include "app/file.h"
 
 #define ERROR_MAX 256
@@ -48,6 +50,22 @@ static void free_all(struct pem *pem)
     file_free(&pem->client_ca);
 }
 
+/* error names the certificate that is at fault, "name: ...", if it is one's fault. */
+static void say_why(const struct config *c, unsigned n, const char *error, struct config_faults *f)
+{
+    const struct config_listener *l = &c->listener[n];
+    for (unsigned i = 0; i < l->n_certificates; i++) {
+        const struct config_certificate *one = config_certificate_find(c, l->certificate[i]);
+        size_t length = strlen(one->name);
+        if (strncmp(error, one->name, length) != 0 || strncmp(error + length, ": ", 2) != 0)
+            continue;
+        config_fault(f, CONFIG_PLACE("certificates", (int)(one - c->certificate), NULL, -1),
+                     "%s (%s, %s)", error + length + 2, one->certificate, one->key);
+        return;
+    }
+    config_fault(f, CONFIG_PLACE("listeners", (int)n, "certificates", -1), "%s", error);
+}
+
 static struct tls_context *create(const struct config *c, unsigned n, const struct pem *pem,
                                   struct config_faults *f)
 {
@@ -80,7 +98,7 @@ static struct tls_context *create(const struct config *c, unsigned n, const stru
     char error[ERROR_MAX] = "";
     struct tls_context *t = tls_context_create(&config, error, sizeof(error));
     if (!t)
-        config_fault(f, CONFIG_PLACE("listeners", (int)n, "certificates", -1), "%s", error);
+        say_why(c, n, error, f);
     return t;
 }
 

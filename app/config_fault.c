@@ -2,6 +2,7 @@
 #include "app/config_fault.h"
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,20 +33,27 @@ char *config_quote(const char *text, char dst[static CONFIG_QUOTE_MAX])
     return dst;
 }
 
+/* Two listeners may name one bad certificate. */
+static bool known(const struct config_faults *f, unsigned line, const char *text)
+{
+    for (unsigned i = 0; i < f->n && i < FAULTS_MAX; i++)
+        if (f->kept[i].line == line && f->kept[i].text && !strcmp(f->kept[i].text, text))
+            return true;
+    return false;
+}
+
 static void add(struct config_faults *f, unsigned line, const struct config_place *place,
                 const char *what)
 {
-    unsigned order = f->n++;
-    if (order >= FAULTS_MAX)
-        return;
     char where[128];
+    char text[sizeof(where) + FAULT_TEXT_MAX];
     config_place_format(place, where, sizeof(where));
-    struct config_fault *k = &f->kept[order];
-    *k = (struct config_fault){.line = line, .order = order};
-    size_t size = strlen(where) + strlen(what) + 3;
-    k->text = malloc(size);
-    if (k->text)
-        snprintf(k->text, size, "%s%s%s", where, where[0] ? ": " : "", what);
+    snprintf(text, sizeof(text), "%s%s%s", where, where[0] ? ": " : "", what);
+    if (known(f, line, text))
+        return;
+    unsigned order = f->n++;
+    if (order < FAULTS_MAX)
+        f->kept[order] = (struct config_fault){.line = line, .order = order, .text = strdup(text)};
 }
 
 void config_fault(struct config_faults *f, const struct config_place *place, const char *format,

@@ -38,7 +38,7 @@ struct config_faults {
     struct config_fault kept[FAULTS_MAX];
 };
 
-/* Adds "place: message". */
+/* Adds "place: message", unless it is there. */
 __attribute__((format(printf, 3, 4))) void
 config_fault(struct config_faults *f, const struct config_place *place, const char *format, ...);
 /* The same for a line that no place stands for. */

@@ -22,6 +22,8 @@
 #define TICK_MS_ACCESS  10 /* while an access log is written */
 #define TICK_MS_DRAIN   50
 #define DRAIN_ANSWER_MS 100
+#define DRAIN_ROWS      32 /* connections asked for at once, */
+#define DRAIN_PAGES     64 /* so many times, in search of one that is to be waited for */
 
 struct control {
     struct runtime *rt;
@@ -113,22 +115,45 @@ static void reopen_logs(struct control *c)
         log_info("log files are opened anew");
 }
 
-/* Those of listeners of HTTP, until the other side has acknowledged all. A worker that does not
- * answer has none that can be waited for. */
-static uint64_t http_connections(struct runtime *rt)
+static uint64_t http_connections(const struct runtime *rt)
 {
-    struct ctl_listener row[STACK_LISTENERS_MAX];
     uint64_t n = 0;
-    for (unsigned w = 0; w < rt->n_workers; w++) {
-        struct ctl_request r = {
-            .kind = CTL_LISTENERS, .rows.listener = row, .max = STACK_LISTENERS_MAX};
-        if (runtime_control(rt, w, &r, DRAIN_ANSWER_MS) != 0)
-            continue;
-        for (uint32_t i = 0; i < r.n; i++)
-            if (strcmp(row[i].carrier, "tcp") != 0)
-                n += row[i].connections;
+    for (unsigned i = 0; i < rt->n_workers; i++) {
+        const struct counters *k = &rt->worker[i].counters;
+        uint64_t closed = counter_get(k, COUNTER_H2_CLOSED); /* first: n is never less than 0 */
+        n += counter_get(k, COUNTER_H2_OPENED) - closed;
     }
     return n;
+}
+
+/* Whether connections of a listener have bytes that the other side has not acknowledged. A worker
+ * that does not answer has none that could be waited for. */
+static bool sends(struct runtime *rt, unsigned worker, const char *listener)
+{
+    struct ctl_connection row[DRAIN_ROWS];
+    struct ctl_request r = {.kind = CTL_CONNECTIONS, .rows.connection = row, .max = DRAIN_ROWS};
+    snprintf(r.filter.listener, sizeof(r.filter.listener), "%s", listener);
+    for (unsigned page = 0; page < DRAIN_PAGES; page++) {
+        if (runtime_control(rt, worker, &r, DRAIN_ANSWER_MS) != 0)
+            return false;
+        for (uint32_t i = 0; i < r.n; i++)
+            if (row[i].unsent > 0 || row[i].in_flight > 0)
+                return true;
+        if (!r.more)
+            return false;
+    }
+    return true;
+}
+
+/* A connection of HTTP/2 is over when all its bytes are TCP's, which may still be sending them. */
+static bool sending(struct runtime *rt)
+{
+    const struct config *c = rt->config;
+    for (unsigned w = 0; w < rt->n_workers; w++)
+        for (unsigned i = 0; i < c->n_listeners; i++)
+            if (c->listener[i].carrier != STACK_CARRIER_TCP && sends(rt, w, c->listener[i].name))
+                return true;
+    return false;
 }
 
 /* HTTP connections are told, and have a while to end their streams. The second signal ends that.
@@ -156,8 +181,9 @@ static void look_at_drain(struct control *c)
         return;
     c->drain_at = tick_after(now, TICK_MS_DRAIN * TICK_MS);
     uint64_t n = http_connections(c->rt);
-    c->stop = n == 0 || now >= c->drained_at;
-    if (n > 0 && c->stop)
+    bool late = now >= c->drained_at;
+    c->stop = late || (n == 0 && !sending(c->rt));
+    if (late && n > 0)
         log_notice("%llu HTTP connections have not ended", (unsigned long long)n);
 }
 

@@ -115,6 +115,17 @@ client_addresses() {
     in_ns "$1" ip link set "$2" up
 }
 
+# A certificate, which curl is told to trust, and something to serve.
+make_site() {
+    "$binary" cert --out "$dir" --name 10.77.0.1 --name fd77::1 >/dev/null
+    mkdir "$dir/www"
+    cat >"$dir/www/index.html" <<END
+<!doctype html>
+<title>Millrace</title>
+<p>Served past the kernel.
+END
+}
+
 write_config() {
     cores=$(awk '/^processor/ { print $3 }' /proc/cpuinfo | tail -n "$workers" | paste -sd, -)
     cat >"$dir/millrace.yaml" <<END
@@ -129,6 +140,17 @@ listeners:
   - {name: echo, port: 7, service: echo}
   - {name: discard, port: 9, service: discard}
   - {name: source, port: 19, service: source}
+  - {name: https, port: 443, protocol: http2, service: origin, origin: site, certificates: [demo]}
+  - {name: http, port: 80, protocol: http2, service: origin, origin: site}
+certificates:
+  - {name: demo, certificate: $dir/certificate.pem, key: $dir/key.pem}
+origins:
+  - {name: site, directory: $dir/www, bytes: true, echo: true}
+responses:
+  - {origin: site, path: /health, type: text/plain, body: fine}
+access-log:
+  sample: 1
+  file: $dir/access.log
 control:
   socket: $dir/control.sock
 memory:
@@ -177,13 +199,17 @@ print_commands() {
     cat <<END
 
 The appliance runs: 10.77.0.1 and fd77::1 on mill0 ($driver, $workers worker core(s)), with TCP services echo (port 7),
-discard (9) and source (19). In another terminal:
+discard (9) and source (19), and a site by HTTP/2 over TLS (443) and in the clear (80). In another terminal:
 
   ${sudo}ip netns exec $from ping -c 3 10.77.0.1
   ${sudo}ip netns exec $from ping -6 -c 3 fd77::1
   ${sudo}ip netns exec $from ping -c 3 -s 65507 10.77.0.1
   $hello
   (sleep 1; $ctl show conn --long) & ${sudo}ip netns exec $from timeout 2 bash -c 'cat </dev/tcp/fd77::1/19' | dd of=/dev/null bs=64k 2>&1
+  ${sudo}ip netns exec $from curl --cacert $dir/certificate.pem https://10.77.0.1/
+  ${sudo}ip netns exec $from curl --cacert $dir/certificate.pem -o /dev/null -w '%{size_download} bytes, %{speed_download} a second\n' 'https://[fd77::1]/bytes/100000000'
+  ${sudo}ip netns exec $from curl --http2-prior-knowledge -d 'to be sent back' http://10.77.0.1/echo
+  tail -n 3 $dir/access.log
   $ctl show listeners
   $ctl show ports
   $ctl show workers
@@ -206,6 +232,7 @@ trap clean EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM HUP
 
+make_site
 choice=$driver
 driver=${choice:-af_xdp}
 make_pair

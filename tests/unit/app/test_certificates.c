@@ -94,11 +94,28 @@ START_TEST(what_does_not_belong_together_is_named)
 {
     ck_assert_ptr_null(load("certificates:\n" PAIR("mixed", "a", "b")
                                 LISTENER("certificates: [mixed]"),
-                            "f:4: listeners[0].certificates: mixed: the private key is not that "
-                            "of the certificate\n"));
+                            "f:2: certificates[0]: the private key is not that of the certificate "
+                            "(a/certificate.pem, b/key.pem)\n"));
+}
+END_TEST
+
+START_TEST(what_is_no_certificates_fault_is_the_listeners)
+{
+    char *errors;
+    size_t size;
+    FILE *out = open_memstream(&errors, &size);
+    struct config *c = document_valid("tls: {ciphers: nonsense}\ncertificates:\n" PAIR(
+        "a", "a", "a") LISTENER("certificates: [a]"));
+    struct config_faults f = {.file = "f", .tree = c->tree};
+    ck_assert_ptr_null(certificates_load(c, 0, &f));
+    config_faults_flush(&f, out);
+    fclose(out);
+    ck_assert_msg(!strncmp(errors, "f:5: listeners[0].certificates: ", 32), "%s", errors);
+    free(errors);
+    config_free(c);
 }
 END_TEST
 
 UNIT_MAIN("certificates", setup, teardown, a_listener_has_its_certificates_in_order,
           clients_are_asked_for_theirs, files_that_cannot_be_read_are_named,
-          what_does_not_belong_together_is_named)
+          what_does_not_belong_together_is_named, what_is_no_certificates_fault_is_the_listeners)
