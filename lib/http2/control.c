@@ -142,15 +142,23 @@ static void move_windows(struct h2_conn *c, int64_t delta)
     }
 }
 
-static void apply(struct h2_conn *c, const struct h2_peer_settings *p)
+/* RFC 7541 4.2: the encoder is to say the smallest size that the table had meanwhile, too. */
+static bool resize_table(struct h2_conn *c, uint32_t least, uint32_t size)
+{
+    if (least == c->peers.header_table && size == least)
+        return true;
+    return hpack_encoder_table(&c->encoder, least) && hpack_encoder_table(&c->encoder, size);
+}
+
+/* least: of all values that header_table has had in the frame. */
+static void apply(struct h2_conn *c, const struct h2_peer_settings *p, uint32_t least)
 {
     int64_t delta = (int64_t)p->initial_window - c->peers.initial_window;
     if (overflows(c, delta)) {
         h2_fail(c, H2_FLOW_CONTROL_ERROR);
         return;
     }
-    if (p->header_table != c->peers.header_table &&
-        !hpack_encoder_table(&c->encoder, p->header_table)) {
+    if (!resize_table(c, least, p->header_table)) {
         h2_fail(c, H2_INTERNAL_ERROR);
         return;
     }
@@ -173,16 +181,19 @@ void h2_settings_input(struct h2_conn *c, const struct h2_frame *f, const uint8_
         return;
     }
     struct h2_peer_settings next = c->peers;
+    uint32_t least = next.header_table;
     for (uint32_t i = 0; i < n; i++, payload += H2_SETTINGS_ENTRY) {
         enum h2_error e = take_setting(c, h2_setting_id(payload), h2_setting_value(payload), &next);
         if (e != H2_NO_ERROR) {
             h2_fail(c, e);
             return;
         }
+        if (next.header_table < least)
+            least = next.header_table;
     }
     if (next.no_priorities == 2)
         next.no_priorities = 0;
-    apply(c, &next);
+    apply(c, &next, least);
     h2_set(c, H2_CONN_SETTINGS_DONE);
     c->preface_at = TICK_NEVER;
 }
