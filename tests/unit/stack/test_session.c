@@ -18,7 +18,10 @@
 struct client {
     struct peer peer;
     bool fin, rst;
-    uint8_t *in; /* bytes of the stack's, from at on not looked at */
+    uint8_t *out; /* bytes for the stack, from out_at on not sent */
+    size_t out_at, out_n;
+    seq32_t right; /* end of the stack's window */
+    uint8_t *in;   /* bytes of the stack's, from at on not looked at */
     size_t at, n;
     SSL *ssl;
     bool open; /* TLS's handshake is over */
@@ -207,6 +210,7 @@ static void client_free(struct client *c)
     SSL_free(c->ssl);
     nghttp2_session_del(c->h2);
     free(c->in);
+    free(c->out);
     memset(c, 0, sizeof(*c));
 }
 
@@ -242,14 +246,28 @@ static void send_segment(struct client *c, const uint8_t *bytes, uint32_t n, uin
     hear_ip4(&c->peer.addr, &c->peer.us, IP_PROTO_TCP);
 }
 
+/* As far as the stack's window allows. True: something. */
+static bool send_waiting(struct client *c)
+{
+    size_t before = c->out_at;
+    while (c->out_at < c->out_n) {
+        int32_t window = seq32_diff(c->right, c->peer.seq);
+        size_t n = c->out_n - c->out_at;
+        uint32_t piece = n < 1400 ? (uint32_t)n : 1400;
+        if (c->rst || window < (int32_t)piece)
+            break;
+        send_segment(c, c->out + c->out_at, piece, TCP_ACK | TCP_PSH);
+        c->out_at += piece;
+    }
+    return c->out_at > before;
+}
+
 static void send_bytes(struct client *c, const uint8_t *bytes, size_t n)
 {
-    while (n > 0) {
-        uint32_t piece = n < 1400 ? (uint32_t)n : 1400;
-        send_segment(c, bytes, piece, TCP_ACK | TCP_PSH);
-        bytes += piece;
-        n -= piece;
-    }
+    ck_assert(c->out_n + n <= IN_MAX);
+    memcpy(c->out + c->out_n, bytes, n);
+    c->out_n += n;
+    send_waiting(c);
 }
 
 static struct client *client_of(uint16_t port)
@@ -278,6 +296,7 @@ static bool hear_segment(void)
         c->rst = true;
         return true;
     }
+    c->right = seq32_add(s->tcp.ack, s->tcp.window);
     if (!seq32_eq(s->tcp.seq, c->peer.ack))
         return true; /* again */
     ck_assert(c->n + n <= IN_MAX);
@@ -300,6 +319,8 @@ static bool hear_all(void)
     for (unsigned i = 0; i < 8; i++)
         if (client[i].in && !client[i].rst && !seq32_eq(before[i], client[i].peer.ack))
             send_segment(&client[i], NULL, 0, TCP_ACK);
+    for (unsigned i = 0; i < 8; i++)
+        any |= send_waiting(&client[i]);
     return any;
 }
 
@@ -308,9 +329,11 @@ static struct client *connect_bare(unsigned which, uint16_t port)
 {
     struct client *c = &client[which];
     c->in = malloc(IN_MAX);
+    c->out = malloc(IN_MAX);
     c->peer = peer4((uint16_t)(1024 + which), port);
     peer_says(&c->peer, TCP_SYN, 0);
-    peer_hears(&c->peer, TCP_SYN | TCP_ACK, NULL);
+    const struct tcp_hdr *h = peer_hears(&c->peer, TCP_SYN | TCP_ACK, NULL);
+    c->right = seq32_add(h->ack, h->window);
     peer_says(&c->peer, TCP_ACK, 0);
     return c;
 }
@@ -495,6 +518,31 @@ static void client_close(struct client *c)
     talk();
 }
 
+struct upload {
+    size_t left;
+};
+
+static ssize_t on_read(nghttp2_session *s, int32_t id, uint8_t *to, size_t room, uint32_t *flags,
+                       nghttp2_data_source *source, void *user)
+{
+    (void)s, (void)id, (void)user;
+    struct upload *u = source->ptr;
+    size_t n = u->left < room ? u->left : room;
+    memset(to, 'u', n);
+    u->left -= n;
+    if (u->left == 0)
+        *flags |= NGHTTP2_DATA_FLAG_EOF;
+    return (ssize_t)n;
+}
+
+static void post(struct client *c, struct upload *u)
+{
+    nghttp2_nv head[] = {nv(":method", "POST"), nv(":scheme", "http"), nv(":path", "/"),
+                         nv(":authority", "localhost")};
+    nghttp2_data_provider from = {.source.ptr = u, .read_callback = on_read};
+    ck_assert_int_gt(nghttp2_submit_request(c->h2, NULL, head, 4, &from, NULL), 0);
+}
+
 /* ---- tests ---- */
 
 static void serve_one(uint16_t port, const char *tls)
@@ -551,6 +599,133 @@ END_TEST
 START_TEST(a_megabyte_over_tls)
 {
     serve_much(SECURE_PORT);
+}
+END_TEST
+
+static void take_much(uint16_t port)
+{
+    boot();
+    struct client *c = connect_to_port(0, port);
+    struct upload u = {1000000};
+    post(c, &u);
+    talk();
+    ck_assert_uint_eq(http.bytes, 1000000);
+    ck_assert_int_eq(c->status, 200);
+    client_close(c);
+    ck_assert_uint_eq(sessions(), 0);
+    ck_assert_uint_eq(host.stack->tcp.memory, 0);
+}
+
+START_TEST(an_upload_in_cleartext)
+{
+    take_much(CLEAR_PORT);
+}
+END_TEST
+
+START_TEST(an_upload_over_tls)
+{
+    take_much(SECURE_PORT);
+}
+END_TEST
+
+START_TEST(a_record_may_be_larger_than_the_window)
+{
+    host.config.tcp.receive_buffer = host.config.tcp.receive_buffer_max = 4000;
+    boot();
+    struct client *c = connect_to_port(0, SECURE_PORT);
+    struct upload u = {16000};
+    post(c, &u);
+    talk();
+    for (unsigned i = 0; i < 20; i++) {
+        pass(100 * TICK_MS); /* a delayed ACK opens the window */
+        talk();
+    }
+    ck_assert_uint_eq(http.bytes, 16000);
+    no_drops();
+}
+END_TEST
+
+START_TEST(handshakes_share_a_budget)
+{
+    boot();
+    for (unsigned i = 0; i < 8; i++) {
+        connect_bare(i, SECURE_PORT);
+        connect_ssl(&client[i]);
+        SSL_do_handshake(client[i].ssl);
+    }
+    struct pkt *p;
+    for (unsigned i = 0; i < 8; i++)
+        flush_ssl(&client[i]);
+    while (stack_pending(host.stack, 0) > 0)
+        if (stack_output(host.stack, 0, &p, 1, host.now) == 1)
+            host.out[0].p[host.out[0].end++] = p;
+    ck_assert_uint_eq(added(COUNTER_TLS_ACCEPTED), 4);
+    ck_assert_uint_le(stack_deadline(host.stack), host.now);
+    stack_expire(host.stack, host.now);
+    turn();
+    ck_assert_uint_eq(added(COUNTER_TLS_ACCEPTED), 8);
+    for (unsigned i = 0; i < 8; i++) {
+        talk();
+        stack_expire(host.stack, host.now);
+    }
+    for (unsigned i = 0; i < 8; i++)
+        ck_assert(client[i].open);
+    ck_assert_uint_eq(added(COUNTER_TLS_FULL), 8);
+}
+END_TEST
+
+static void end_idle(uint16_t port)
+{
+    boot();
+    struct client *c = connect_to_port(0, port);
+    pass(300 * TICK_SEC);
+    talk();
+    pass(2 * TICK_SEC);
+    talk();
+    ck_assert_uint_ge(c->goaways, 1);
+    ck_assert(c->fin);
+    ck_assert_uint_eq(sessions(), 0);
+    send_segment(c, NULL, 0, TCP_FIN | TCP_ACK);
+    pass(61 * TICK_SEC);
+    ck_assert_uint_eq(connections(), 0);
+}
+
+START_TEST(who_is_idle_in_cleartext_is_told_to_go)
+{
+    end_idle(CLEAR_PORT);
+}
+END_TEST
+
+START_TEST(who_is_idle_over_tls_is_told_to_go)
+{
+    end_idle(SECURE_PORT);
+}
+END_TEST
+
+START_TEST(an_end_without_a_word_is_one)
+{
+    boot();
+    struct client *c = connect_to_port(0, SECURE_PORT);
+    http.silent = true;
+    request(c, "/1");
+    talk();
+    send_segment(c, NULL, 0, TCP_FIN | TCP_ACK);
+    talk();
+    ck_assert_uint_eq(added(COUNTER_TLS_TRUNCATED), 1);
+    ck_assert_uint_eq(http.reset, 1);
+    ck_assert(c->fin);
+    ck_assert_uint_eq(sessions(), 0);
+}
+END_TEST
+
+START_TEST(nothing_at_all_ends_in_time)
+{
+    boot();
+    struct client *c = connect_bare(0, CLEAR_PORT);
+    pass(10 * TICK_SEC);
+    hear_all();
+    ck_assert(c->fin);
+    ck_assert_uint_eq(sessions(), 0);
 }
 END_TEST
 
@@ -854,7 +1029,10 @@ START_TEST(whatever_waits_ends_with_the_stack)
 END_TEST
 
 UNIT_MAIN("session", setup, teardown, a_request_in_cleartext, a_request_over_tls,
-          a_megabyte_in_cleartext, a_megabyte_over_tls, what_waits_in_tcp_is_little,
+          a_megabyte_in_cleartext, a_megabyte_over_tls, an_upload_in_cleartext, an_upload_over_tls,
+          a_record_may_be_larger_than_the_window, handshakes_share_a_budget,
+          who_is_idle_in_cleartext_is_told_to_go, who_is_idle_over_tls_is_told_to_go,
+          an_end_without_a_word_is_one, nothing_at_all_ends_in_time, what_waits_in_tcp_is_little,
           a_handshake_that_does_not_end_is_reset, handshakes_of_a_listener_are_limited,
           handshakes_of_a_network_are_limited, what_is_no_tls_gets_an_alert,
           a_reset_is_told_to_the_service, a_reset_amid_much_is_told_too, the_control_core_sees_it,
