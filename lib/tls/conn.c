@@ -10,8 +10,8 @@
 #define RECORD_HEADER 5u
 /* The most of a record that may be received (RFC 5246 6.2.3; RFC 8446 5.2 allows less). */
 #define RECORD_MOST (RECORD_HEADER + TLS_RECORD_MAX + 2048u)
-/* What every cipher allowed adds at least to the content: a tag, and the type or a nonce. */
-#define RECORD_LEAST_OVERHEAD (RECORD_HEADER + 17u)
+/* What every cipher allowed adds at least to the content: a tag. */
+#define RECORD_LEAST_OVERHEAD (RECORD_HEADER + 16u)
 /* What a write may add: the record's overhead, and an answer to a KeyUpdate before it. */
 #define WRITE_OVERHEAD 160u
 
@@ -146,12 +146,6 @@ void tls_conn_fini(struct tls_conn *c)
 
 /* ---- input ---- */
 
-static void drop_input(struct tls_conn *c)
-{
-    pkt_free(c->in);
-    c->in = c->in_last = NULL;
-}
-
 void tls_input(struct tls_conn *c, struct pkt *p)
 {
     if (p->total == 0 || c->flags & (TLS_CONN_FAILED | TLS_CONN_IN_END)) {
@@ -202,13 +196,20 @@ bool tls_readable(const struct tls_conn *c)
     return c->due || c->transport_end || next_record(c, &whole) > 0;
 }
 
+/* Nothing of it is read any more. */
+static void stop_reading(struct tls_conn *c, enum tls_conn_flag why)
+{
+    c->flags = (uint16_t)(c->flags | why);
+    if ((c->flags & (TLS_CONN_OPEN | TLS_CONN_BEGUN)) == TLS_CONN_BEGUN)
+        counter_add(c->tls->counters, COUNTER_TLS_FAILED, 1);
+    pkt_free(c->in);
+    c->in = c->in_last = NULL;
+}
+
 static enum tls_result fail(struct tls_conn *c)
 {
     ERR_clear_error();
-    c->flags |= TLS_CONN_FAILED;
-    if (!(c->flags & TLS_CONN_OPEN))
-        counter_add(c->tls->counters, COUNTER_TLS_FAILED, 1);
-    drop_input(c);
+    stop_reading(c, TLS_CONN_FAILED);
     return TLS_ERROR;
 }
 
@@ -220,10 +221,7 @@ static enum tls_result stopped(struct tls_conn *c, int result)
     switch (why) {
     case SSL_ERROR_WANT_READ: return TLS_PROGRESS;
     case SSL_ERROR_WANT_WRITE: c->due = true; return TLS_STARVED;
-    case SSL_ERROR_ZERO_RETURN:
-        c->flags |= TLS_CONN_IN_END;
-        drop_input(c);
-        return TLS_END;
+    case SSL_ERROR_ZERO_RETURN: stop_reading(c, TLS_CONN_IN_END); return TLS_END;
     default: return fail(c);
     }
 }
@@ -233,12 +231,9 @@ static enum tls_result cut_off(struct tls_conn *c)
 {
     if (c->flags & TLS_CONN_TRUNCATED)
         return TLS_END;
-    c->flags |= TLS_CONN_TRUNCATED;
-    drop_input(c);
+    stop_reading(c, TLS_CONN_TRUNCATED);
     if (c->flags & TLS_CONN_OPEN)
         counter_add(c->tls->counters, COUNTER_TLS_TRUNCATED, 1);
-    else if (c->flags & TLS_CONN_BEGUN)
-        counter_add(c->tls->counters, COUNTER_TLS_FAILED, 1);
     return TLS_END;
 }
 

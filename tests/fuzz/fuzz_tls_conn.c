@@ -243,6 +243,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     require(tls_accept(&server.conn, &server.tls, server_context, now));
     if (how & 1)
         SSL_set_max_proto_version(client.conn.ssl, TLS1_2_VERSION);
+    if (how & 4)
+        SSL_set_cipher_list(client.conn.ssl, "ECDHE+CHACHA20");
     if (how & 2)
         settle();
     for (unsigned n = 0; n < OPS_MAX && reader_left(&in) > 0; n++)

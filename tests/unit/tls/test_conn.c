@@ -135,6 +135,40 @@ START_TEST(carries_a_whole_record_in_1_2)
 }
 END_TEST
 
+/* What a cipher adds to the content differs; a read has room for all of it. */
+START_TEST(carries_any_size_by_any_cipher)
+{
+    static const struct {
+        int version;
+        const char *cipher;
+    } cases[] = {{TLS1_2_VERSION, "ECDHE-ECDSA-AES128-GCM-SHA256"},
+                 {TLS1_2_VERSION, "ECDHE-ECDSA-CHACHA20-POLY1305"},
+                 {TLS1_3_VERSION, "TLS_AES_256_GCM_SHA384"},
+                 {TLS1_3_VERSION, "TLS_CHACHA20_POLY1305_SHA256"}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        begin();
+        SSL_set_max_proto_version(client_ssl(), cases[i].version);
+        if (cases[i].version == TLS1_2_VERSION)
+            SSL_set_cipher_list(client_ssl(), cases[i].cipher);
+        else
+            SSL_set_ciphersuites(client_ssl(), cases[i].cipher);
+        pair_run(&pair);
+        pair_expect_open(&pair);
+        ck_assert_str_eq(tls_cipher_name(&pair.server.conn), cases[i].cipher);
+        for (unsigned len = 1; len <= TLS_RECORD_MAX;
+             len += len < 20 || len % 2048 > 2040 ? 1 : 7) {
+            pair_write(&pair, &pair.client, bytes, len);
+            pair_move(&pair, &pair.client, &pair.server);
+            pair_read(&pair, &pair.server);
+            pair_expect(&pair.server, bytes, len);
+        }
+        pair.server.records = 0;
+        carry_a_whole_record();
+        pair_close(&pair);
+    }
+}
+END_TEST
+
 START_TEST(a_write_is_one_record_and_fills_packets)
 {
     open_pair();
@@ -340,6 +374,19 @@ START_TEST(an_end_before_the_handshake_is_nothing)
     ck_assert_int_eq(pair.server.last, TLS_END);
     ck_assert_uint_eq(pair_count(&pair.server, COUNTER_TLS_ACCEPTED), 0);
     ck_assert_uint_eq(pair_count(&pair.server, COUNTER_TLS_FAILED), 0);
+}
+END_TEST
+
+START_TEST(close_notify_amid_the_handshake_is_a_failure_of_it)
+{
+    begin();
+    pair_read(&pair, &pair.client);
+    pair_move(&pair, &pair.client, &pair.server);
+    pair_read(&pair, &pair.server);
+    pair_feed(&pair.server, "\x15\x03\x03\x00\x02\x01\x00", 7);
+    pair_read(&pair, &pair.server);
+    ck_assert(pair.server.last == TLS_END || pair.server.last == TLS_ERROR);
+    ck_assert_uint_eq(pair_count(&pair.server, COUNTER_TLS_FAILED), 1);
 }
 END_TEST
 
@@ -757,18 +804,19 @@ START_TEST(an_idle_connection_holds_no_packet)
 END_TEST
 
 UNIT_MAIN("tls/conn", setup, teardown, opens_and_carries_both_ways, counts_what_it_does,
-          carries_a_whole_record, carries_a_whole_record_in_1_2,
+          carries_a_whole_record, carries_a_whole_record_in_1_2, carries_any_size_by_any_cipher,
           a_write_is_one_record_and_fills_packets, a_read_is_one_record,
           waits_for_the_whole_of_a_record, survives_any_cut_and_any_size,
           records_are_small_at_first_and_after_silence, close_notify_ends_one_direction,
           close_notify_in_1_2, nothing_is_read_behind_close_notify,
           an_end_without_close_notify_is_told_and_counted,
           an_end_amid_the_handshake_is_a_failure_of_it, an_end_before_the_handshake_is_nothing,
-          ending_before_it_is_open_says_nothing, refuses_what_is_not_tls,
-          a_handshake_takes_a_bounded_number_of_records, survives_noise, a_wrong_bit_ends_it,
-          a_forged_record_ends_it, keys_are_updated_both_ways, a_flood_of_key_updates_ends_it,
-          a_key_update_in_parts_is_refused, records_without_content_are_few,
-          a_client_s_other_messages_are_refused, alerts_that_are_fatal_end_it,
-          there_is_no_renegotiation, a_write_without_packets_does_nothing,
-          a_read_without_packets_changes_nothing, a_handshake_survives_want_of_packets,
-          an_end_without_packets_is_said_later, an_idle_connection_holds_no_packet)
+          close_notify_amid_the_handshake_is_a_failure_of_it, ending_before_it_is_open_says_nothing,
+          refuses_what_is_not_tls, a_handshake_takes_a_bounded_number_of_records, survives_noise,
+          a_wrong_bit_ends_it, a_forged_record_ends_it, keys_are_updated_both_ways,
+          a_flood_of_key_updates_ends_it, a_key_update_in_parts_is_refused,
+          records_without_content_are_few, a_client_s_other_messages_are_refused,
+          alerts_that_are_fatal_end_it, there_is_no_renegotiation,
+          a_write_without_packets_does_nothing, a_read_without_packets_changes_nothing,
+          a_handshake_survives_want_of_packets, an_end_without_packets_is_said_later,
+          an_idle_connection_holds_no_packet)
