@@ -403,17 +403,24 @@ def drained_at_three_quarters(victim):
 
 
 def windows_of_one_byte(victim):
-    """One is sent, one is allowed, and so on."""
+    """On each of many streams one is sent, one is allowed, and so on."""
+    streams = odd_numbers(40)
+
+    def over(f):
+        return f.type == GOAWAY and f.code != NO_ERROR
+
     with counted(victim, h2_calm=1, h2_glitch_small_window=400):
         with victim.target.connect((INITIAL_WINDOW, 0)) as conn:
-            conn.get(1, path=victim.target.large)
+            head = conn.head(path=victim.target.large)
+            conn.send(*(headers(stream, head) for stream in streams))
+            allowed = 0
             got = None
-            while not got or got.type == DATA:
-                conn.send(window_update(1, 1))
-                got = conn.until(
-                    lambda f: f.type == DATA or (f.type == GOAWAY and f.code != NO_ERROR), "DATA"
-                )
-            assert len(conn.answers[1].body) < GLITCHES
+            while not got or not over(got):
+                if sum(len(conn.answers[stream].body) for stream in streams) == allowed:
+                    conn.send(*(window_update(stream, 1) for stream in streams))
+                    allowed += len(streams)
+                got = conn.until(lambda f: f.type == DATA or over(f), "DATA")
+            assert allowed < GLITCHES
             conn.dies_with(got, ENHANCE_YOUR_CALM)
 
 
@@ -613,8 +620,8 @@ def answers_that_nobody_reads(victim):
 def connections_that_break_off(victim):
     """In the middle of anything."""
     chance = random.Random(7)
-    with counted(victim, h2_opened=100, h2_closed=100):
-        for _ in range(100):
+    with counted(victim, h2_opened=60, h2_closed=60):
+        for _ in range(60):
             with victim.target.raw() as conn:
                 talk = PREFACE + settings() + headers(1, conn.head("POST", victim.target.echo))
                 talk += headers(3, conn.head(), flags=0) + continuation(3, b"")

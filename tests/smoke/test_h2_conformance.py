@@ -22,8 +22,10 @@ from tcp import V4  # noqa: E402  pylint: disable=wrong-import-position
 
 
 class Conformant(Served):
+    """With TLS extended CONNECT is announced, without it is not, so that both are tried."""
+
     def __init__(self, tls):
-        super().__init__()
+        super().__init__(config={"http2": {"connect-protocol": tls}})
         self.tls = tls
 
     @property
