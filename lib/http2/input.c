@@ -226,7 +226,7 @@ static struct h2_stream *taker(struct h2_conn *c, const struct h2_frame *f)
         error = H2_STREAM_CLOSED;
     else if (!(s->flags & H2_STREAM_ANSWERED)) /* 8.1: content before the head */
         error = H2_PROTOCOL_ERROR;
-    else if (s->receive_window < (int64_t)f->length)
+    else if (f->length > 0 && s->receive_window < (int64_t)f->length) /* 6.9.1 */
         error = H2_FLOW_CONTROL_ERROR;
     if (error == H2_NO_ERROR)
         return s;
