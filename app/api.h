@@ -95,6 +95,7 @@ json_t *api_seconds(tick_t t);
     X(connections)      \
     X(connection)       \
     X(connection_reset) \
+    X(connection_drain) \
     X(listeners)        \
     X(config)           \
     X(reload)           \

@@ -321,8 +321,8 @@ void api_connections(struct api_call *c)
 
 /* ---- one connection ---- */
 
-/* Sends r about the connection that the path names. False: the reply is there. */
-static bool ask_one(struct api_call *c, struct ctl_request *r, unsigned *worker)
+/* Sends r about the connection, of that kind, which the path names. False: the reply is there. */
+static bool ask_one(struct api_call *c, struct ctl_request *r, const char *kind, unsigned *worker)
 {
     int error = 0;
     if (mark_parse(c->item, worker, &r->id) && *worker < runtime_workers(c->rt))
@@ -330,8 +330,8 @@ static bool ask_one(struct api_call *c, struct ctl_request *r, unsigned *worker)
     if (error)
         api_fail_worker(c, *worker, error);
     else if (r->n == 0)
-        api_fail(c, 404, "no connection '%.64s' (any more); GET /v1/connections lists all",
-                 c->item);
+        api_fail(c, 404, "no connection '%.64s'%s (any more); GET /v1/connections lists all",
+                 c->item, kind);
     return !error && r->n > 0;
 }
 
@@ -340,7 +340,7 @@ void api_connection(struct api_call *c)
     struct ctl_connection row;
     struct ctl_request r = {.kind = CTL_CONNECTION, .rows.connection = &row, .max = 1};
     unsigned worker;
-    if (ask_one(c, &r, &worker))
+    if (ask_one(c, &r, "", &worker))
         api_json(c, 200, json_pack("{s:o}", "connection", connection_json(worker, &row)));
 }
 
@@ -348,8 +348,17 @@ void api_connection_reset(struct api_call *c)
 {
     struct ctl_request r = {.kind = CTL_CONNECTION_RESET};
     unsigned worker;
-    if (ask_one(c, &r, &worker))
+    if (ask_one(c, &r, "", &worker))
         api_json(c, 200, json_pack("{s:s}", "reset", c->item));
+}
+
+/* The other side is told to open no more streams; those that are open go on. */
+void api_connection_drain(struct api_call *c)
+{
+    struct ctl_request r = {.kind = CTL_SESSION_SHUTDOWN};
+    unsigned worker;
+    if (ask_one(c, &r, " of HTTP/2", &worker))
+        api_json(c, 200, json_pack("{s:s}", "draining", c->item));
 }
 
 /* ---- listeners ---- */

@@ -91,7 +91,7 @@ struct options {
 struct command;
 typedef int run_function(const struct command *c, const struct options *o);
 
-static run_function run_show, run_metrics, run_capture, run_reload, run_flush, run_reset,
+static run_function run_show, run_metrics, run_capture, run_reload, run_flush, run_reset, run_drain,
     run_doctor;
 
 static const struct command {
@@ -134,6 +134,8 @@ static const struct command {
      "forget all neighbours; they are asked for again"},
     {"reset conn", ASKS | OPERAND, run_reset, "/v1/connections", NULL, NULL,
      "end the connection of an ID that 'show conn' shows"},
+    {"drain conn", ASKS | OPERAND, run_drain, "/v1/connections", NULL, NULL,
+     "let the HTTP/2 connection of an ID finish its requests, and end"},
     {"reload", ASKS, run_reload, "/v1/reload", NULL, NULL,
      "read the configuration file again, as SIGHUP does"},
     {"metrics", BIT(SOCKET), run_metrics, "/metrics", NULL, NULL, "print OpenMetrics text"},
@@ -177,7 +179,9 @@ static const char *operand_text(const struct command *c)
 {
     if (!c || !(c->options & OPERAND))
         return "";
-    return c->run == run_doctor ? " [FILE]" : c->run == run_reset ? " ID" : " [ID]";
+    return c->run == run_doctor                         ? " [FILE]"
+           : c->run == run_reset || c->run == run_drain ? " ID"
+                                                        : " [ID]";
 }
 
 /* Of all commands that begin with words. */
@@ -537,20 +541,32 @@ static int run_flush(const struct command *c, const struct options *o)
     return code;
 }
 
-static int run_reset(const struct command *c, const struct options *o)
+/* Of one connection; the reply names it under key. */
+static int change_one(const struct command *c, const struct options *o, const char *method,
+                      const char *key, const char *what)
 {
     char target[TARGET_MAX];
     json_t *reply;
     if (!o->operand)
-        return usage("reset conn takes the ID of one; 'millracectl show conn' shows it");
+        return usage("%s takes the ID of one; 'millracectl show conn' shows it", c->words);
     first_target(c, o, target);
-    int code = call_json(o, "DELETE", target, NULL, &reply);
+    int code = call_json(o, method, target, NULL, &reply);
     if (reply && o->given & BIT(JSON))
         print_json(reply, JSON_INDENT(2));
     else if (reply)
-        printf("%s is reset\n", json_string_value(json_object_get(reply, "reset")));
+        printf("%s %s\n", json_string_value(json_object_get(reply, key)), what);
     json_decref(reply);
     return code;
+}
+
+static int run_reset(const struct command *c, const struct options *o)
+{
+    return change_one(c, o, "DELETE", "reset", "is reset");
+}
+
+static int run_drain(const struct command *c, const struct options *o)
+{
+    return change_one(c, o, "POST", "draining", "is draining");
 }
 
 /* ---- doctor ---- */

@@ -304,6 +304,8 @@ static void connection(struct runtime *rt, unsigned worker, struct ctl_request *
     r->n = 1;
     if (r->kind == CTL_CONNECTION)
         *r->rows.connection = *k;
+    else if (r->kind == CTL_SESSION_SHUTDOWN)
+        r->n = k->http2.goaway != NULL;
     else
         *k = rt->connection[worker][--rt->n_connections[worker]];
 }
@@ -344,6 +346,7 @@ int runtime_control(struct runtime *rt, unsigned worker, struct ctl_request *r, 
         break;
     case CTL_CONNECTIONS: connections(rt->connection[worker], rt->n_connections[worker], r); break;
     case CTL_CONNECTION:
+    case CTL_SESSION_SHUTDOWN:
     case CTL_CONNECTION_RESET: connection(rt, worker, r); break;
     case CTL_LISTENERS:
         page(r, rt->listener[worker], sizeof(rt->listener[0][0]), rt->n_listeners[worker],

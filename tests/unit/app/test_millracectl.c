@@ -133,6 +133,11 @@ START_TEST(one_connection_is_shown_and_reset)
     expect(" ts sack wscale:7,8 cubic open rto:240ms rtt:40ms/5ms minrtt:39ms mss:1448");
     ctl(0, "show conn 1-100 --json");
     expect("\"connection\": {");
+    ctl(1, "drain conn 1-100");
+    expect("millracectl: no connection '1-100' of HTTP/2 (any more)");
+    rt.connection[1][0].http2.goaway = "none";
+    ctl(0, "drain conn 1-100");
+    ck_assert_str_eq(out, "1-100 is draining\n");
     ctl(0, "reset conn 1-100");
     ck_assert_str_eq(out, "1-100 is reset\n");
     ctl(1, "reset conn 1-100");
@@ -382,7 +387,7 @@ END_TEST
 
 START_TEST(the_shell_completes)
 {
-    completes("millracectl \"\"", "capture doctor flush metrics reload reset show\n");
+    completes("millracectl \"\"", "capture doctor drain flush metrics reload reset show\n");
     completes("millracectl show p", "paths ports\n");
     completes("millracectl -s /x capture \"\"", "start stop\n");
     completes("millracectl doctor --c", "--config\n");
