@@ -68,12 +68,12 @@ static int on_alpn(SSL *ssl, const unsigned char **out, unsigned char *out_len,
 
 static int on_server_name(SSL *ssl, int *alert, void *context)
 {
-    (void)alert;
     const struct tls_context *c = context;
     const char *name = SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name);
     const struct tls_set *set = name ? names_find(&c->names, name) : NULL;
     if (!set)
         return SSL_TLSEXT_ERR_NOACK;
+    *alert = SSL_AD_INTERNAL_ERROR;
     return SSL_set_SSL_CTX(ssl, set->ctx) ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_ALERT_FATAL;
 }
 
