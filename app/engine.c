@@ -422,6 +422,20 @@ static bool fits(const struct runtime *rt)
     return n == 0;
 }
 
+void engine_log_origins(const struct runtime *rt)
+{
+    for (unsigned i = 0; i < rt->config->n_origins; i++) {
+        unsigned left_out;
+        const struct origin *o = assets_site(rt->assets, i, &left_out);
+        log_info("origin %s: %u paths, %llu bytes", origin_name(o), origin_n_entries(o),
+                 (unsigned long long)origin_n_bytes(o));
+        if (left_out > 0)
+            log_notice("origin %s: %u links or files of its directory are not served: what is no "
+                       "file, or leads out of it",
+                       origin_name(o), left_out);
+    }
+}
+
 /* Certificates, sites, and the access log's file. */
 static bool load_assets(struct runtime *rt)
 {
@@ -441,6 +455,8 @@ static bool load_assets(struct runtime *rt)
                   strerror(errno));
         return false;
     }
+    if (rt->assets)
+        engine_log_origins(rt);
     return rt->assets;
 }
 

@@ -49,6 +49,7 @@ static bool add(struct site *s, const struct origin_entry *e, const struct confi
     const char *why = error == ORIGIN_E_LIMIT    ? "more than max-entries or max-bytes allow"
                       : error == ORIGIN_E_EXISTS ? "is there already"
                       : error == ORIGIN_E_PATH   ? "is not a path that can be asked for"
+                      : error == ORIGIN_E_STATUS ? "an answer with that status has no content"
                                                  : "out of memory";
     if (error == 0)
         return true;

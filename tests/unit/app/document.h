@@ -60,4 +60,17 @@ static inline void document_refused(const char *text, const char *expected)
     free(errors);
 }
 
+struct refusal {
+    const char *text;
+    const char *expected;
+};
+
+static inline void refuse_each(const struct refusal *r, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        document_refused(r[i].text, r[i].expected);
+}
+
+#define REFUSE_EACH(array) refuse_each(array, sizeof(array) / sizeof((array)[0]))
+
 #endif

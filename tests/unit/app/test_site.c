@@ -138,6 +138,9 @@ START_TEST(what_cannot_be_had_is_named)
     ck_assert_ptr_null(load(SITE "responses:\n- {origin: o, path: /a/../b}\n",
                             "f:3: responses[0].path: /a/../b: is not a path that can be asked "
                             "for\n"));
+    ck_assert_ptr_null(load(SITE "responses:\n- {origin: o, path: /a, status: 204, body: x}\n",
+                            "f:3: responses[0].path: /a: an answer with that status has no "
+                            "content\n"));
 }
 END_TEST
 
