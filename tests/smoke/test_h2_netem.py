@@ -61,6 +61,7 @@ def echoes_on_many_streams(given, address=V4):
     took = time.monotonic() - start
     after, lost = given.app.snapshot(), given.cable.lost() - lost
     assert Counter(done.stdout.split()[::2]) == {"200": STREAMS}, done.stdout + done.stderr
+    assert done.returncode == 0, f"status {done.returncode}: {done.stderr[-2000:]}"
     for i in range(STREAMS):
         with open(f"{directory}/down{i}", "rb") as file:
             same(file.read(), content(i))

@@ -124,7 +124,7 @@ def logs_one_of_so_many(given):
 
 
 @contextlib.contextmanager
-def load(given, *words, seconds=4):
+def load(given, *words, seconds=3):
     """h2load meanwhile; its report is checked at the end."""
     before = given.app.snapshot()
     report = given.new_path()
