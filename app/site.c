@@ -234,14 +234,16 @@ struct origin *site_load(const struct config *c, unsigned n, struct mem *mem, un
         .faults = f,
         .origin = origin_create(mem, c->origin[n].name, &c->origin[n].options),
     };
-    if (s.origin && add_responses(&s, c) && add_directory(&s, c)) {
-        *left_out = s.left_out;
-        if (origin_seal(s.origin))
-            return s.origin;
-        config_fault(f, CONFIG_PLACE("origins", (int)n, NULL, -1), "out of memory");
-    } else if (!s.origin) {
-        config_fault(f, CONFIG_PLACE("origins", (int)n, NULL, -1), "out of memory");
+    bool good = s.origin != NULL;
+    if (good) { /* one run finds the faults of both */
+        good &= add_responses(&s, c);
+        good &= add_directory(&s, c);
     }
+    *left_out = s.left_out;
+    if (good && origin_seal(s.origin))
+        return s.origin;
+    if (!s.origin || good)
+        config_fault(f, CONFIG_PLACE("origins", (int)n, NULL, -1), "out of memory");
     origin_destroy(s.origin);
     return NULL;
 }

@@ -74,6 +74,23 @@ START_TEST(misses_queues)
 }
 END_TEST
 
+START_TEST(misses_what_http_names)
+{
+    expect_probe(HERE "devices: [{name: a, driver: ring}]\n"
+                      "certificates: [{name: c, certificate: none.pem, key: f}]\n"
+                      "origins: [{name: o, directory: none}]\n"
+                      "responses: [{origin: o, path: /, file: none.txt}]\n"
+                      "access-log: {file: f/x/log}\n"
+                      "listeners: [{name: w, port: 1, protocol: http2, service: origin,\n"
+                      "  origin: o, certificates: [c]}]\n",
+                 "f:4: certificates[0].certificate: none.pem: cannot open: No such file or "
+                 "directory\n"
+                 "f:5: origins[0].directory: none: No such file or directory\n"
+                 "f:6: responses[0].file: none.txt: cannot open: No such file or directory\n"
+                 "f:7: access-log.file: f/x: Not a directory\n");
+}
+END_TEST
+
 /* Such a file is valid, but there is nothing to start. */
 START_TEST(misses_any_device)
 {
@@ -133,4 +150,5 @@ START_TEST(misses_places)
 END_TEST
 
 UNIT_MAIN("config_probe", document_setup, document_teardown, finds_what_is_there, misses_devices,
-          misses_queues, misses_any_device, misses_cores, misses_memory, misses_places)
+          misses_queues, misses_any_device, misses_what_http_names, misses_cores, misses_memory,
+          misses_places)
