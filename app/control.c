@@ -167,7 +167,7 @@ static void terminate(struct control *c, const char *how)
         return;
     }
     tick_t patience = c->rt->config->http2.drain_timeout;
-    log_notice("%s: stopping when %llu HTTP connections have ended, or in %llu seconds", how,
+    log_notice("%s: stopping when HTTP connections (%llu) have ended, or in %llu seconds", how,
                (unsigned long long)n, (unsigned long long)(patience / TICK_SEC));
     c->drained_at = tick_after(engine_now(c->rt), patience);
     atomic_store(&c->rt->drain, true);
@@ -184,7 +184,7 @@ static void look_at_drain(struct control *c)
     bool late = now >= c->drained_at;
     c->stop = late || (n == 0 && !sending(c->rt));
     if (late && n > 0)
-        log_notice("%llu HTTP connections have not ended", (unsigned long long)n);
+        log_notice("HTTP connections that have not ended: %llu", (unsigned long long)n);
 }
 
 /* One read takes all that wait, so that no storm of SIGHUP keeps a SIGTERM from being seen. */

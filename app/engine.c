@@ -430,9 +430,10 @@ void engine_log_origins(const struct runtime *rt)
         log_info("origin %s: %u paths, %llu bytes", origin_name(o), origin_n_entries(o),
                  (unsigned long long)origin_n_bytes(o));
         if (left_out > 0)
-            log_notice("origin %s: %u links or files of its directory are not served: what is no "
-                       "file, or leads out of it",
-                       origin_name(o), left_out);
+            log_notice(
+                "origin %s: not served of its directory, for being no file or leading out of "
+                "it: %u",
+                origin_name(o), left_out);
     }
 }
 
