@@ -79,9 +79,13 @@ static void settings_acked(struct h2_conn *c)
     c->settings_at = TICK_NEVER;
     int64_t delta = (int64_t)c->settings->stream_window - c->own_window;
     uint32_t at = 0;
-    for (struct h2_stream *s; (s = h2_streams_next(&c->streams, &at));)
-        s->receive_window += delta;
     c->own_window = c->settings->stream_window;
+    for (struct h2_stream *s; (s = h2_streams_next(&c->streams, &at));) {
+        s->receive_window += delta;
+        if (s->state !=
+            H2_HALF_CLOSED_REMOTE) /* little of the first window is much of a small one */
+            h2_credit(c, s, 0);
+    }
     uint32_t table = c->settings->header_table;
     if (table < H2_HEADER_TABLE_SIZE && !hpack_decoder_acked(&c->decoder, table))
         h2_fail(c, H2_INTERNAL_ERROR);

@@ -208,7 +208,26 @@ START_TEST(the_transport_ends_all)
 }
 END_TEST
 
+/* More than a window that is smaller than the first one came before that was in force. */
+START_TEST(a_small_window_opens_again)
+{
+    struct h2_answer a;
+    pair.settings[1].stream_window = 4096;
+    h2_pair_connect();
+    h2_pair_flush(&pair.client, &pair.server);
+    upload(&a, 20000);
+    h2_pair_flush(&pair.client, &pair.server);
+    h2_pair_run();
+    ck_assert(stream_write(&a.stream->stream, vec_of_const("more", 4)));
+    stream_end(&a.stream->stream);
+    h2_pair_run();
+    ck_assert_uint_eq(a.bytes, 20004);
+    ck_assert(a.ended);
+}
+END_TEST
+
 UNIT_MAIN("conn", setup, teardown, settings_are_exchanged, a_request_is_answered,
           an_answer_without_content_ends_with_its_head, content_comes_whole, an_upload_comes_back,
           trailers_pass_both_ways, an_abort_resets_the_stream_alone,
-          a_graceful_end_serves_what_is_open, garbage_ends_the_connection, the_transport_ends_all)
+          a_graceful_end_serves_what_is_open, garbage_ends_the_connection, the_transport_ends_all,
+          a_small_window_opens_again)
