@@ -123,10 +123,11 @@ struct stack *stack_create(const struct stack_config *config, const struct stack
 void stack_destroy(struct stack *s);
 
 /*
- * New addresses, gateways, MTU, ICMP settings, TCP settings and listeners; the number, names and
- * MACs of the interfaces must be the same. Addresses that stay keep their state, and connections
- * live on with the settings they began with where those cannot change, also those of a listener
- * that is no more. 0 or an error, and then nothing has changed.
+ * New addresses, gateways, MTU, ICMP settings, TCP and HTTP/2 settings and listeners; the number,
+ * names and MACs of the interfaces must be the same. Addresses that stay keep their state, and
+ * connections live on with the settings they began with where those cannot change (of HTTP/2, of
+ * TLS and of its service: all), also those of a listener that is no more. 0 or an error, and then
+ * nothing has changed.
  */
 int stack_configure(struct stack *s, const struct stack_config *config, tick_t now);
 
