@@ -156,6 +156,7 @@ struct h2_conn {
     tick_t tidy_at;
     tick_t progress_at;
     tick_t settings_at;
+    tick_t early_at;
     tick_t closing_at;
     tick_t drain_at;
     uint64_t sent;      /* content bytes */

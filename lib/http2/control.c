@@ -317,6 +317,8 @@ void h2_window_update_input(struct h2_conn *c, const struct h2_frame *f, const u
     struct h2_stream *s = h2_streams_find(&c->streams, f->stream);
     if (s)
         update_stream(c, s, increment);
+    else if (increment == 0)
+        h2_stream_error(c, f->stream, NULL, H2_PROTOCOL_ERROR);
     else /* 6.9: may come after the end */
         h2_odd(c, H2_GLITCH_CLOSED_STREAM);
 }
@@ -338,6 +340,8 @@ void h2_rst_stream_input(struct h2_conn *c, const struct h2_frame *f, const uint
     if (s)
         h2_stream_fail(s, h2_u32(payload) == H2_REFUSED_STREAM ? STREAM_REFUSED : STREAM_RESET,
                        H2_CLOSED_BY_PEER);
+    else /* from here on nothing more of it is under way */
+        h2_closed_note(&c->closed, f->stream, H2_CLOSED_BY_PEER);
 }
 
 /* ---- priorities: read, and not followed ---- */

@@ -282,7 +282,10 @@ struct http_stream *h2_request(struct h2_conn *c, const struct http_head *head, 
     s->flags |= H2_STREAM_SENDS | (head->method == HTTP_CONNECT ? H2_STREAM_TUNNEL : 0);
     stream_opened_now(&s->http.stream, false);
     if (!h2_head_output(c, s->id, head, end)) {
-        stream_abort(&s->http.stream);
+        if (s->state != H2_CLOSED) /* it is idle to the other side: no RST_STREAM (RFC 9113 6.4) */
+            h2_stream_forget(s);
+        else
+            stream_abort(&s->http.stream);
         return NULL;
     }
     if (end) {

@@ -155,16 +155,14 @@ static int take_pad(const uint8_t **at, uint32_t *n)
 static void headers(struct h2_conn *c, const struct h2_frame *f, const uint8_t *at)
 {
     uint32_t n = f->length;
-    int pad = f->flags & H2_FLAG_PADDED ? take_pad(&at, &n) : 0;
-    if (pad < 0) {
-        h2_fail(c, H2_PROTOCOL_ERROR);
+    bool padded = f->flags & H2_FLAG_PADDED;
+    int pad = padded ? take_pad(&at, &n) : 0;
+    bool priority = f->flags & H2_FLAG_PRIORITY;
+    if (pad < 0 || (priority && n < 5)) { /* what is missing may be what padding took */
+        h2_fail(c, padded ? H2_PROTOCOL_ERROR : H2_FRAME_SIZE_ERROR);
         return;
     }
-    if (f->flags & H2_FLAG_PRIORITY) {
-        if (n < 5) {
-            h2_fail(c, H2_FRAME_SIZE_ERROR);
-            return;
-        }
+    if (priority) {
         c->rx.self_dependent = (h2_u32(at) & H2_STREAM_MAX) == f->stream;
         at += 5;
         n -= 5;
@@ -228,9 +226,16 @@ static struct h2_stream *taker(struct h2_conn *c, const struct h2_frame *f)
         error = H2_PROTOCOL_ERROR;
     else if (f->length > 0 && s->receive_window < (int64_t)f->length) /* 6.9.1 */
         error = H2_FLOW_CONTROL_ERROR;
-    if (error == H2_NO_ERROR)
+    if (error != H2_NO_ERROR) {
+        h2_stream_error(c, f->stream, s, error);
+        return NULL;
+    }
+    if (!h2_stream_is_early(s))
         return s;
-    h2_stream_error(c, f->stream, s, error);
+    s->surplus += f->length;
+    if (s->surplus <= H2_EARLY_BYTES)
+        return s;
+    h2_stream_stop(s);
     return NULL;
 }
 

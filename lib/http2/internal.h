@@ -48,6 +48,7 @@ struct h2_stream {
     int64_t send_window;
     int64_t receive_window;
     uint32_t credit;      /* consumed and not yet told */
+    uint32_t surplus;     /* content that came after our end, which nobody waits for */
     uint64_t length_left; /* of content-length; HTTP_LENGTH_NONE: not said */
     uint64_t sent;        /* content bytes */
     uint64_t sent_told;   /* the same at the last WINDOW_UPDATE for it */
@@ -63,6 +64,11 @@ struct h2_stream {
 
 /* Frames that wait to be sent beyond this keep input from being read. */
 #define H2_QUEUE_HIGH (64u << 10)
+
+/* A request that is answered before it has come whole may go on for so long, and bring so much:
+ * what is under way then comes to its end, and what is wrong with it is still said. */
+#define H2_EARLY_TIME  (5 * TICK_SEC)
+#define H2_EARLY_BYTES (64u << 10)
 
 static inline struct h2_stream *h2_stream_of(struct stream *s)
 {
@@ -132,6 +138,10 @@ struct h2_stream *h2_stream_open(struct h2_conn *c, uint32_t id,
                                  const struct stream_service *service);
 /* END_STREAM has come; behind content (told by data()), or with a head (told by that). */
 void h2_stream_ended(struct h2_stream *s);
+/* Has it been answered to the end, by us as a server, before its request has come whole? */
+bool h2_stream_is_early(const struct h2_stream *s);
+/* RFC 9113 8.1: RST_STREAM(NO_ERROR) asks for no more of the request. */
+void h2_stream_stop(struct h2_stream *s);
 /* END_STREAM was put in the way out. */
 void h2_stream_sent_end(struct h2_stream *s);
 /* RST_STREAM (RFC 9113 5.4.2) for what the other side did. s may be NULL. */
@@ -150,6 +160,8 @@ void h2_streams_reap(struct h2_conn *c);
 void h2_stream_look(struct h2_stream *s);
 /* Frees s whatever its state; nobody is told. */
 void h2_stream_free(struct h2_stream *s);
+/* Frees one of which the other side never heard; nobody is told. */
+void h2_stream_forget(struct h2_stream *s);
 /* An allocated copy; NULL: no memory. n may be 0. */
 struct h2_trailers *h2_trailers_copy(struct mem *mem, const struct http_field *field, uint32_t n);
 void h2_trailers_free(struct mem *mem, struct h2_trailers *t);

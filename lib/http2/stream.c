@@ -138,10 +138,16 @@ void h2_stream_ended(struct h2_stream *s)
         s->state = H2_HALF_CLOSED_REMOTE;
 }
 
-/* RFC 9113 8.1: a server has answered before the request is whole, and asks for no more of it. */
-static void answered_early(struct h2_stream *s)
+bool h2_stream_is_early(const struct h2_stream *s)
+{
+    return s->state == H2_HALF_CLOSED_LOCAL && !(s->flags & (H2_STREAM_OWN | H2_STREAM_TUNNEL));
+}
+
+void h2_stream_stop(struct h2_stream *s)
 {
     h2_rst_output(s->conn, s->id, H2_NO_ERROR);
+    if (s->state == H2_CLOSED) /* the connection has failed just now */
+        return;
     stream_arrived_end(&s->http.stream);
     leave(s, H2_CLOSED_BY_US);
     stream_finished(&s->http.stream);
@@ -149,12 +155,14 @@ static void answered_early(struct h2_stream *s)
 
 void h2_stream_sent_end(struct h2_stream *s)
 {
-    if (s->state == H2_HALF_CLOSED_REMOTE)
+    struct h2_conn *c = s->conn;
+    if (s->state == H2_HALF_CLOSED_REMOTE) {
         finish(s);
-    else if (!(s->flags & (H2_STREAM_OWN | H2_STREAM_TUNNEL)))
-        answered_early(s);
-    else
-        s->state = H2_HALF_CLOSED_LOCAL;
+        return;
+    }
+    s->state = H2_HALF_CLOSED_LOCAL;
+    if (h2_stream_is_early(s) && c->early_at == TICK_NEVER)
+        c->early_at = h2_now(c) + H2_EARLY_TIME;
 }
 
 /* All content was sent, and nothing follows: END_STREAM goes by a frame of its own, which no window
@@ -314,6 +322,12 @@ void h2_stream_free(struct h2_stream *s)
     slab_free(c->h2->streams, s);
     c->n_objects--;
     h2_count(c, COUNTER_H2_STREAMS_CLOSED, 1);
+}
+
+void h2_stream_forget(struct h2_stream *s)
+{
+    leave(s, H2_CLOSED_BY_US);
+    h2_stream_free(s);
 }
 
 void h2_streams_reap(struct h2_conn *c)

@@ -126,11 +126,14 @@ void h2_closed_note(struct h2_closed_ring *r, uint32_t id, enum h2_closed how)
     r->how[i] = (uint8_t)how;
 }
 
+/* The latest word counts. */
 enum h2_closed h2_closed_how(const struct h2_closed_ring *r, uint32_t id)
 {
     uint32_t n = r->next < H2_CLOSED_KEPT ? r->next : H2_CLOSED_KEPT;
-    for (uint32_t i = 0; i < n; i++)
-        if (r->id[i] == id)
-            return (enum h2_closed)r->how[i];
+    for (uint32_t i = 1; i <= n; i++) {
+        uint32_t at = (r->next - i) % H2_CLOSED_KEPT;
+        if (r->id[at] == id)
+            return (enum h2_closed)r->how[at];
+    }
     return r->next > H2_CLOSED_KEPT ? H2_CLOSED_FORGOTTEN : H2_CLOSED_UNUSED;
 }

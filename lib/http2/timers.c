@@ -10,9 +10,10 @@
  *   progress  armed when content waits to be sent, whatever keeps it; looked at again while some
  *             waits. When less than progress_bytes have left meanwhile, the streams that wait are
  *             reset. Window updates alone do not move it.
- *   closing   armed by the first GOAWAY of a graceful end, stopped by the answer to the PING behind
- *             it. The second GOAWAY is sent.
- *   drain     armed by the first GOAWAY. Streams that are left fail, and the connection ends.
+ *   early     armed by an answer that ends before its request, when it is not armed. Such streams
+ * are reset with NO_ERROR. closing   armed by the first GOAWAY of a graceful end, stopped by the
+ * answer to the PING behind it. The second GOAWAY is sent. drain     armed by the first GOAWAY.
+ * Streams that are left fail, and the connection ends.
  */
 #include "http2/internal.h"
 
@@ -20,7 +21,8 @@ void h2_timers_start(struct h2_conn *c, tick_t now)
 {
     c->preface_at = now + c->settings->preface_timeout;
     c->settings_at = now + c->settings->settings_timeout;
-    c->headers_at = c->progress_at = c->closing_at = c->drain_at = TICK_NEVER;
+    c->headers_at = c->progress_at = c->early_at = TICK_NEVER;
+    c->closing_at = c->drain_at = TICK_NEVER;
     h2_streams_changed(c);
 }
 
@@ -45,8 +47,8 @@ tick_t h2_deadline(const struct h2_conn *c)
         return TICK_NEVER;
     tick_t first = earlier(c->preface_at, c->settings_at);
     first = earlier(first, earlier(c->headers_at, earlier(c->idle_at, c->tidy_at)));
-    first = earlier(first, earlier(c->progress_at, c->closing_at));
-    return earlier(first, c->drain_at);
+    first = earlier(first, earlier(c->progress_at, c->early_at));
+    return earlier(first, earlier(c->closing_at, c->drain_at));
 }
 
 /* Is the timer due? It is stopped. */
@@ -72,23 +74,46 @@ static void tidy(struct h2_conn *c)
     }
 }
 
-/* So many streams are looked at; those that wait behind them have their turn the next time. */
-#define STALLED_MAX 128u
+/* So many streams are dealt with at once; those behind them have their turn the next time. */
+#define STREAMS_MAX 128u
+
+/* The streams of which something is true: those that it is done to leave the table. */
+static unsigned collect(const struct h2_conn *c, bool (*is)(const struct h2_stream *),
+                        struct h2_stream *found[STREAMS_MAX])
+{
+    unsigned n = 0;
+    uint32_t at = 0;
+    for (struct h2_stream *s; n < STREAMS_MAX && (s = h2_streams_next(&c->streams, &at));)
+        if (is(s))
+            found[n++] = s;
+    return n;
+}
+
+static bool is_wanting(const struct h2_stream *s)
+{
+    return s->flags & H2_STREAM_WANTING;
+}
 
 /* The streams that have waited in vain are reset. */
 static void reset_stalled(struct h2_conn *c)
 {
-    struct h2_stream *stalled[STALLED_MAX];
-    unsigned n = 0;
-    uint32_t at = 0;
-    for (struct h2_stream *s; n < STALLED_MAX && (s = h2_streams_next(&c->streams, &at));)
-        if (s->flags & H2_STREAM_WANTING)
-            stalled[n++] = s;
+    struct h2_stream *stalled[STREAMS_MAX];
+    unsigned n = collect(c, is_wanting, stalled);
     h2_count(c, COUNTER_H2_TIMED_OUT, n);
     for (unsigned i = 0; i < n && !h2_has(c, H2_CONN_FAILED); i++)
         h2_stream_error(c, stalled[i]->id, stalled[i], H2_CANCEL);
     if (!h2_has(c, H2_CONN_FAILED))
         h2_glitched(c, H2_GLITCH_STALLED, n);
+}
+
+static void stop_early(struct h2_conn *c)
+{
+    struct h2_stream *early[STREAMS_MAX];
+    unsigned n = collect(c, h2_stream_is_early, early);
+    for (unsigned i = 0; i < n && !h2_has(c, H2_CONN_FAILED); i++)
+        h2_stream_stop(early[i]);
+    if (n == STREAMS_MAX)
+        c->early_at = h2_now(c) + H2_EARLY_TIME;
 }
 
 static void look_at_progress(struct h2_conn *c)
@@ -115,6 +140,8 @@ void h2_expire(struct h2_conn *c, tick_t now)
     }
     if (fires(&c->progress_at, now))
         look_at_progress(c);
+    if (fires(&c->early_at, now))
+        stop_early(c);
     if (fires(&c->tidy_at, now))
         tidy(c);
     if (fires(&c->idle_at, now))
