@@ -19,7 +19,7 @@ from tcp import SLACK, V4, V6, TcpPair, source_bytes
 
 HTTP, HTTPS = 80, 443
 OPTIONAL, REQUIRED = 8443, 8444  # client certificates
-PEER = os.environ.get("H2_PEER")  # who serves in the appliance's place
+PEER = os.environ.get("H2_PEER") or None  # who serves in the appliance's place
 HANDSHAKE = 3  # seconds that one may take on HTTPS
 IMAGES = 100
 SMALL = b"Hello World"
