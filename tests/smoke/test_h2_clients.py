@@ -78,8 +78,8 @@ def h2load_on_a_hundred_connections(given):
 
 def h2load_of_large_content(given):
     for address, tls in WAYS:
-        words = ["-c4", "-m10", "-n200", "-w30", "-W30"]
-        given.h2load("/1m.bin", *words, address=address, tls=tls).check(200, MIB)
+        words = ["-c4", "-m10", "-n100", "-w30", "-W30"]
+        given.h2load("/1m.bin", *words, address=address, tls=tls).check(100, MIB)
 
 
 def h2load_of_large_content_through_small_windows(given):
