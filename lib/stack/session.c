@@ -307,8 +307,7 @@ static void fire(struct timer *t, tick_t now)
 {
     struct session *x = container_of(t, struct session, timer);
     x->stack->http.now = x->stack->tcp.now = now;
-    if (x->phase >= SESSION_CLOSING) /* it has ended in this turn and was not looked at since */
-        return;
+    assert(x->phase < SESSION_CLOSING && "what ends it stops the timer");
     if (x->phase == SESSION_HANDSHAKE) {
         counter_add(x->stack->counters, COUNTER_TLS_TIMED_OUT, 1);
         session_abort(x, STREAM_TIMEOUT, now);

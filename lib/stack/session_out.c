@@ -132,6 +132,7 @@ void session_end(struct session *x, tick_t now)
     if (!flush(x, now))
         return;
     x->phase = SESSION_CLOSING;
+    wheel_cancel(&x->stack->wheel, &x->timer);
     handshake_leave(x);
     stream_end(&tcp_of(x)->stream);
     session_drop_input(x);
