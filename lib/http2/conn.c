@@ -226,6 +226,9 @@ void h2_close(struct h2_conn *c)
 void h2_streams_changed(struct h2_conn *c)
 {
     bool idle = c->streams.n == 0;
+    bool over = c->flags & (H2_CONN_FAILED | H2_CONN_ENDED);
+    if (idle && !over && h2_has(c, H2_CONN_GOAWAY_RECEIVED))
+        h2_close(c); /* RFC 9113 6.8: no end without GOAWAY of ours */
     c->idle_at = idle ? h2_now(c) + c->settings->idle_timeout : TICK_NEVER;
     c->tidy_at = idle ? h2_now(c) + TICK_SEC : TICK_NEVER;
 }
@@ -234,7 +237,7 @@ static bool nothing_follows(const struct h2_conn *c)
 {
     if (c->flags & (H2_CONN_FAILED | H2_CONN_ENDED))
         return true;
-    return c->streams.n == 0 && (c->flags & (H2_CONN_CLOSING | H2_CONN_GOAWAY_RECEIVED));
+    return c->streams.n == 0 && h2_has(c, H2_CONN_CLOSING);
 }
 
 bool h2_is_done(const struct h2_conn *c)

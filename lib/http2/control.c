@@ -226,6 +226,8 @@ void h2_ping_input(struct h2_conn *c, const struct h2_frame *f, const uint8_t *p
 /* Streams of ours that the other side will not serve: they may be tried again elsewhere. */
 static void refuse_beyond(struct h2_conn *c, uint32_t last)
 {
+    if (c->n_own == 0)
+        return;
     for (uint32_t at = 0, n = c->streams.n; n > 0; n--) {
         struct h2_stream *s = h2_streams_next(&c->streams, &at);
         if (!s)
@@ -247,9 +249,13 @@ void h2_goaway_input(struct h2_conn *c, const struct h2_frame *f, const uint8_t 
         return;
     }
     h2_count(c, COUNTER_H2_GOAWAY_RX, 1);
+    if (h2_has(c, H2_CONN_GOAWAY_RECEIVED) && !h2_odd(c, H2_GLITCH_UNKNOWN_FRAME))
+        return;
     h2_set(c, H2_CONN_GOAWAY_RECEIVED);
     c->goaway_last = last;
     refuse_beyond(c, last);
+    if (c->streams.n == 0)
+        h2_streams_changed(c);
     h2_wake(c);
 }
 

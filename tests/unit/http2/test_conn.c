@@ -247,8 +247,73 @@ START_TEST(a_request_that_is_too_large_leaves_nothing)
 }
 END_TEST
 
+/* A peer of our making: its frames, after a preface and SETTINGS. */
+static void begin_by_hand(void)
+{
+    static const char hello[] = H2_PREFACE "\0\0\0\4\0\0\0\0\0";
+    h2_pair_connect();
+    h2_pair_inject(&pair.server, hello, sizeof(hello) - 1);
+}
+
+/* What the server says until it says no more. */
+static size_t said(uint8_t *out, size_t room)
+{
+    size_t n = 0;
+    for (uint32_t one;
+         (one = h2_output(&pair.server.conn, out + n, (uint32_t)(room - n), pair.now));)
+        n += one;
+    return n;
+}
+
+/* The last frame of those. */
+static struct h2_frame last_frame(const uint8_t *out, size_t n, const uint8_t **payload)
+{
+    struct h2_frame f = {.type = UINT8_MAX};
+    for (size_t at = 0; at < n; at += H2_FRAME_HEADER + f.length) {
+        f = h2_frame_parse(out + at);
+        *payload = out + at + H2_FRAME_HEADER;
+    }
+    return f;
+}
+
+/* RFC 9113 6.8 */
+START_TEST(goaway_is_answered_before_the_end)
+{
+    uint8_t out[1024];
+    const uint8_t *payload;
+    begin_by_hand();
+    said(out, sizeof(out));
+    h2_pair_inject(&pair.server,
+                   "\0\0\10\7\0\0\0\0\0"
+                   "\0\0\0\0\0\0\0\0",
+                   17);
+    ck_assert(!h2_is_done(&pair.server.conn));
+    struct h2_frame f = last_frame(out, said(out, sizeof(out)), &payload);
+    ck_assert_uint_eq(f.type, H2_GOAWAY);
+    ck_assert_uint_eq(h2_u32(payload + 4), H2_NO_ERROR);
+    ck_assert(h2_is_done(&pair.server.conn));
+}
+END_TEST
+
+START_TEST(goaway_without_end_is_a_glitch)
+{
+    struct h2_answer a;
+    h2_pair_connect();
+    upload(&a, 10);
+    h2_pair_run();
+    for (unsigned i = 0; i < 2000; i++)
+        h2_pair_inject(&pair.server,
+                       "\0\0\10\7\0\0\0\0\0"
+                       "\0\0\0\0\0\0\0\0",
+                       17);
+    ck_assert(h2_has(&pair.server.conn, H2_CONN_FAILED));
+    ck_assert_uint_eq(pair.server.conn.error, H2_ENHANCE_YOUR_CALM);
+}
+END_TEST
+
 UNIT_MAIN("conn", setup, teardown, settings_are_exchanged, a_request_is_answered,
           an_answer_without_content_ends_with_its_head, content_comes_whole, an_upload_comes_back,
           trailers_pass_both_ways, an_abort_resets_the_stream_alone,
           a_graceful_end_serves_what_is_open, garbage_ends_the_connection, the_transport_ends_all,
-          a_small_window_opens_again, a_request_that_is_too_large_leaves_nothing)
+          a_small_window_opens_again, a_request_that_is_too_large_leaves_nothing,
+          goaway_is_answered_before_the_end, goaway_without_end_is_a_glitch)
