@@ -252,7 +252,7 @@ bool h2_is_over(const struct h2_conn *c)
 
 bool h2_blocked(const struct h2_conn *c)
 {
-    return h2_queue_bytes(&c->out) > H2_QUEUE_HIGH;
+    return h2_queue_bytes(&c->out) > H2_QUEUE_HIGH || c->n_objects - c->streams.n > H2_LEAVING_HIGH;
 }
 
 uint32_t h2_cost(const struct h2_conn *c)

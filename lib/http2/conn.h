@@ -188,7 +188,8 @@ void h2_conn_fini(struct h2_conn *c);
 void h2_input(struct h2_conn *c, struct pkt *p, tick_t now);
 /* The transport's other side has ended its direction. */
 void h2_input_end(struct h2_conn *c, tick_t now);
-/* Is so much waiting to be sent that no input is to be given for now? */
+/* Is so much waiting to be sent, or to be told to services, that no input is to be given for now?
+ * h2_output, which is due when services were told, changes that. */
 bool h2_blocked(const struct h2_conn *c);
 /* Writes up to room bytes (room >= 64) of frames to out; a DATA frame of 16,375 bytes and its
  * header fill 16 KiB, and no other frame is put behind it where it would be cut. Returns how many.

@@ -91,10 +91,12 @@ static void too_large(struct h2_conn *c, uint32_t id, bool end)
     struct http_head answer = {.status = 431, .content_length = 0};
     if (!h2_glitched(c, H2_GLITCH_HEADER_LIST, 1))
         return;
-    h2_head_output(c, id, &answer, true);
-    if (!end)
-        h2_rst_output(c, id, H2_NO_ERROR);
-    h2_closed_note(&c->closed, id, end ? H2_CLOSED_IN_ORDER : H2_CLOSED_BY_US);
+    bool answered = h2_head_output(c, id, &answer, true);
+    if (h2_has(c, H2_CONN_FAILED))
+        return;
+    if (!end || !answered) /* the other side may take no head as large as that */
+        h2_rst_output(c, id, answered ? H2_NO_ERROR : H2_CANCEL);
+    h2_closed_note(&c->closed, id, end && answered ? H2_CLOSED_IN_ORDER : H2_CLOSED_BY_US);
 }
 
 static void refuse(struct h2_conn *c, uint32_t id)
@@ -227,7 +229,7 @@ static void late_block(struct h2_conn *c, uint32_t id)
     case H2_CLOSED_UNUSED: h2_fail(c, H2_PROTOCOL_ERROR); break;
     case H2_CLOSED_IN_ORDER: h2_fail(c, H2_STREAM_CLOSED); break;
     case H2_CLOSED_BY_PEER: h2_stream_error(c, id, NULL, H2_STREAM_CLOSED); break;
-    case H2_CLOSED_BY_US: break; /* under way when it was reset */
+    case H2_CLOSED_BY_US: h2_odd(c, H2_GLITCH_CLOSED_STREAM); break; /* was under way */
     case H2_CLOSED_FORGOTTEN: h2_glitched(c, H2_GLITCH_CLOSED_STREAM, 1); break;
     }
 }

@@ -64,6 +64,9 @@ struct h2_stream {
 
 /* Frames that wait to be sent beyond this keep input from being read. */
 #define H2_QUEUE_HIGH (64u << 10)
+/* And so do so many streams that are closed, and whose services have yet to hear of it: a peer that
+ * opens streams faster than they are served would else have any number of them. */
+#define H2_LEAVING_HIGH 256u
 
 /* A request that is answered before it has come whole may go on for so long, and bring so much:
  * what is under way then comes to its end, and what is wrong with it is still said. */

@@ -311,9 +311,61 @@ START_TEST(goaway_without_end_is_a_glitch)
 }
 END_TEST
 
+/* Opens and resets streams, whose services are not told. */
+START_TEST(streams_of_which_nobody_has_heard_stop_the_input)
+{
+    struct h2_answer a;
+    h2_pair_connect();
+    h2_pair_run();
+    for (unsigned i = 0; i < 256; i++) {
+        upload(&a, 1);
+        h2_pair_flush(&pair.client, &pair.server);
+        stream_abort(&a.stream->stream);
+        h2_pair_flush(&pair.client, &pair.server);
+    }
+    ck_assert(!h2_blocked(&pair.server.conn));
+    upload(&a, 1);
+    stream_abort(&a.stream->stream);
+    h2_pair_flush(&pair.client, &pair.server);
+    ck_assert(h2_blocked(&pair.server.conn));
+    pair.server.woken = false;
+    h2_pair_serve();
+    ck_assert(pair.server.woken);
+    h2_pair_flush(&pair.server, &pair.client);
+    ck_assert(!h2_blocked(&pair.server.conn));
+    ck_assert_uint_eq(pair.server.conn.n_objects, 0);
+}
+END_TEST
+
+/* RFC 6585 5: with 431, or where the client takes no head at all with a reset. */
+START_TEST(a_head_that_is_too_large_is_always_answered)
+{
+    char path[3001] = "/";
+    memset(path + 1, 'x', sizeof(path) - 2);
+    for (unsigned i = 0; i < 2; i++) {
+        struct h2_answer a;
+        if (i > 0)
+            again();
+        pair.settings[0].header_list = 1024;
+        h2_pair_connect();
+        h2_pair_run();
+        pair.settings[1].header_list = 2048;
+        if (i > 0)
+            pair.server.conn.peers.header_list = 10;
+        pair.client.conn.peers.header_list = UINT32_MAX;
+        h2_pair_request(HTTP_GET, path, true, &a);
+        h2_pair_run();
+        ck_assert_uint_eq(a.status, i ? 0 : 431);
+        ck_assert_uint_eq(a.reset, i ? STREAM_RESET : STREAM_OK);
+    }
+}
+END_TEST
+
 UNIT_MAIN("conn", setup, teardown, settings_are_exchanged, a_request_is_answered,
           an_answer_without_content_ends_with_its_head, content_comes_whole, an_upload_comes_back,
           trailers_pass_both_ways, an_abort_resets_the_stream_alone,
           a_graceful_end_serves_what_is_open, garbage_ends_the_connection, the_transport_ends_all,
           a_small_window_opens_again, a_request_that_is_too_large_leaves_nothing,
-          goaway_is_answered_before_the_end, goaway_without_end_is_a_glitch)
+          goaway_is_answered_before_the_end, goaway_without_end_is_a_glitch,
+          streams_of_which_nobody_has_heard_stop_the_input,
+          a_head_that_is_too_large_is_always_answered)
