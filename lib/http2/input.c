@@ -459,8 +459,6 @@ static void payload(struct h2_conn *c, struct pkt **view)
         drop(view, n);
         return;
     }
-    if (rx->frame.type == H2_HEADERS && c->headers_at == TICK_NEVER)
-        c->headers_at = h2_now(c) + c->settings->headers_timeout;
     if (!gather(c, (*view)->data, n))
         return;
     rx->left -= n;
@@ -507,6 +505,14 @@ static void step(struct h2_conn *c, struct pkt **view)
     finish_frame(c);
 }
 
+/* The input ends amid HEADERS. */
+static void wait_for_headers(struct h2_conn *c)
+{
+    const struct h2_receiving *rx = &c->rx;
+    if (rx->phase == PHASE_PAYLOAD && rx->frame.type == H2_HEADERS && c->headers_at == TICK_NEVER)
+        c->headers_at = h2_now(c) + c->settings->headers_timeout;
+}
+
 void h2_input(struct h2_conn *c, struct pkt *p, tick_t now)
 {
     uint64_t frames = c->rx_frames;
@@ -523,6 +529,7 @@ void h2_input(struct h2_conn *c, struct pkt *p, tick_t now)
             step(c, &view);
         pkt_free(view);
     }
+    wait_for_headers(c);
     h2_count(c, COUNTER_H2_RX_FRAMES, c->rx_frames - frames);
     invariant(h2_conn_ok(c));
 }

@@ -4,16 +4,18 @@
  *
  *   preface   armed at the start, stopped by the other side's first SETTINGS. The connection ends.
  *   settings  armed at the start, stopped by the ACK of ours. SETTINGS_TIMEOUT (RFC 9113 6.5.3).
- *   headers   armed by the header of HEADERS, stopped at END_HEADERS. ENHANCE_YOUR_CALM.
+ *   headers   armed where input ends amid HEADERS or its block, stopped at the end of that.
+ *             ENHANCE_YOUR_CALM.
  *   idle      armed when no stream is left, stopped by one. A graceful end begins.
  *   tidy      armed with it: a second later buffers are given back.
  *   progress  armed when content waits to be sent, whatever keeps it; looked at again while some
  *             waits. When less than progress_bytes have left meanwhile, the streams that wait are
  *             reset. Window updates alone do not move it.
- *   early     armed by an answer that ends before its request, when it is not armed. Such streams
- * are reset with NO_ERROR. closing   armed by the first GOAWAY of a graceful end, stopped by the
- * answer to the PING behind it. The second GOAWAY is sent. drain     armed by the first GOAWAY.
- * Streams that are left fail, and the connection ends.
+ *   early     armed by an answer that ends before its request, where it does not run. All such
+ *             streams are reset with NO_ERROR.
+ *   closing   armed by the first GOAWAY of a graceful end, stopped by the answer to the PING behind
+ *             it. The second GOAWAY is sent.
+ *   drain     armed by the first GOAWAY. Streams that are left fail, and the connection ends.
  */
 #include "http2/internal.h"
 

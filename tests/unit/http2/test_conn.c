@@ -361,6 +361,25 @@ START_TEST(a_head_that_is_too_large_is_always_answered)
 }
 END_TEST
 
+/* From its frame's header on; the largest wait is the same whatever has come of the block. */
+START_TEST(headers_are_waited_for)
+{
+    static const char head[] = "\0\0\4\1\5\0\0\0\1"
+                               "\x82\x86\x84\x41";
+    for (unsigned n = H2_FRAME_HEADER; n < sizeof(head) - 1; n++) {
+        if (n > H2_FRAME_HEADER)
+            again();
+        begin_by_hand();
+        pair.server.conn.settings_at = pair.server.conn.tidy_at = TICK_NEVER;
+        h2_pair_inject(&pair.server, head, n);
+        ck_assert_uint_eq(h2_deadline(&pair.server.conn),
+                          pair.now + pair.settings[1].headers_timeout);
+        h2_expire(&pair.server.conn, h2_deadline(&pair.server.conn));
+        ck_assert_uint_eq(pair.server.conn.error, H2_ENHANCE_YOUR_CALM);
+    }
+}
+END_TEST
+
 UNIT_MAIN("conn", setup, teardown, settings_are_exchanged, a_request_is_answered,
           an_answer_without_content_ends_with_its_head, content_comes_whole, an_upload_comes_back,
           trailers_pass_both_ways, an_abort_resets_the_stream_alone,
@@ -368,4 +387,4 @@ UNIT_MAIN("conn", setup, teardown, settings_are_exchanged, a_request_is_answered
           a_small_window_opens_again, a_request_that_is_too_large_leaves_nothing,
           goaway_is_answered_before_the_end, goaway_without_end_is_a_glitch,
           streams_of_which_nobody_has_heard_stop_the_input,
-          a_head_that_is_too_large_is_always_answered)
+          a_head_that_is_too_large_is_always_answered, headers_are_waited_for)
