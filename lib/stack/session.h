@@ -117,6 +117,8 @@ bool session_can_read(const struct session *x);
 /* One record, one step of a handshake, or as much cleartext. */
 void session_read(struct session *x, tick_t now);
 void session_drop_input(struct session *x);
+/* The other side broke a rule, or we are to tell it that it will not do: the alert goes out. */
+void session_tls_failed(struct session *x, tick_t now);
 /* Bytes that TCP has given and that were not read yet. */
 uint32_t session_waiting(const struct session *x);
 /* Whatever of what TCP gave does not wait here was dealt with: its window opens again. */

@@ -127,8 +127,7 @@ static void handshake_over(struct session *x, tick_t now)
         session_abort(x, STREAM_NO_MEMORY, now);
 }
 
-/* The other side broke a rule, or we are to tell it that it will not do: the alert goes out. */
-static void tls_failed(struct session *x, tick_t now)
+void session_tls_failed(struct session *x, tick_t now)
 {
     if (x->begun)
         h2_failed(&x->h2, STREAM_RESET, now);
@@ -157,7 +156,7 @@ static void read_tls(struct session *x, tick_t now)
     switch (result) {
     case TLS_DATA: h2_input(&x->h2, plain, now); break;
     case TLS_END: tls_ended(x, now); break;
-    case TLS_ERROR: tls_failed(x, now); break;
+    case TLS_ERROR: session_tls_failed(x, now); break;
     case TLS_AGAIN:
     case TLS_PROGRESS:
     case TLS_STARVED: break;

@@ -122,6 +122,8 @@ void session_write(struct session *x, tick_t now)
             break;
     if (x->conn && stream_over(&tcp_of(x)->stream))
         session_abort(x, STREAM_NO_MEMORY, now);
+    else if (x->phase == SESSION_OPEN && x->secure && (x->tls.flags & TLS_CONN_FAILED))
+        session_tls_failed(x, now); /* in a write: there is nothing more to be read */
 }
 
 void session_end(struct session *x, tick_t now)

@@ -371,6 +371,23 @@ START_TEST(a_handshake_that_has_just_failed_is_not_timed)
 }
 END_TEST
 
+/* As OpenSSL does where it gets no memory. */
+START_TEST(what_tls_cannot_write_ends_the_session)
+{
+    boot();
+    uint32_t cursor = 0;
+    struct client *c = connect_to_port(0, SECURE_PORT, true);
+    struct session *x = slab_next(host.stack->sessions.slab, &cursor);
+    request(c, "/5000");
+    x->tls.flags |= TLS_CONN_FAILED;
+    session_wants_writing(x);
+    turn();
+    hear_all();
+    ck_assert(c->fin);
+    ck_assert_uint_eq(sessions(), 0);
+}
+END_TEST
+
 START_TEST(handshakes_of_a_listener_are_limited)
 {
     host.config.n_listeners = 1;
@@ -639,9 +656,9 @@ UNIT_MAIN("session", setup, teardown, a_request_in_cleartext, a_request_over_tls
           who_is_idle_in_cleartext_is_told_to_go, who_is_idle_over_tls_is_told_to_go,
           an_end_without_a_word_is_one, nothing_at_all_ends_in_time, what_waits_in_tcp_is_little,
           a_handshake_that_does_not_end_is_reset, a_handshake_that_has_just_failed_is_not_timed,
-          handshakes_of_a_listener_are_limited, handshakes_of_a_network_are_limited,
-          what_is_no_tls_gets_an_alert, a_reset_is_told_to_the_service,
-          a_reset_amid_much_is_told_too, the_control_core_sees_it, a_session_is_shut_down,
-          a_stack_that_ends_drains, a_reload_leaves_sessions_as_they_began,
+          what_tls_cannot_write_ends_the_session, handshakes_of_a_listener_are_limited,
+          handshakes_of_a_network_are_limited, what_is_no_tls_gets_an_alert,
+          a_reset_is_told_to_the_service, a_reset_amid_much_is_told_too, the_control_core_sees_it,
+          a_session_is_shut_down, a_stack_that_ends_drains, a_reload_leaves_sessions_as_they_began,
           a_reload_takes_settings_or_leaves_all, carriers_and_services_belong_together,
           without_packets_it_waits, whatever_waits_ends_with_the_stack)
