@@ -103,16 +103,19 @@ class H2Client:
         self.flush()
         return used
 
-    def credit(self, stream, n):
-        """Both windows; the stream's, while it is open."""
-        self.conn.increment_flow_control_window(n)
+    def credit(self, n, stream=None):
+        """Of the connection's window, or of a stream's while it is open."""
         if stream not in self.ended:
             self.conn.increment_flow_control_window(n, stream)
         self.flush()
 
+    def take(self):
+        """Takes what comes; windows are given back by halves."""
+        for stream, n in self.step().items():
+            self.conn.acknowledge_received_data(n, stream)
+        self.flush()
+
     def finish(self, streams):
-        """Takes all that comes, until these have ended; windows are given back by halves."""
+        """Until these have ended."""
         while not self.ended.issuperset(streams):
-            for stream, n in self.step().items():
-                self.conn.acknowledge_received_data(n, stream)
-            self.flush()
+            self.take()
