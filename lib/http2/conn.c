@@ -131,6 +131,7 @@ void h2_fail(struct h2_conn *c, enum h2_error error)
     if (h2_has(c, H2_CONN_FAILED) || h2_has(c, H2_CONN_ENDED))
         return;
     c->error = error;
+    c->drain_at = h2_now(c) + c->settings->drain_timeout;
     stop(c, H2_CONN_FAILED, STREAM_RESET);
     if (error != H2_NO_ERROR)
         h2_count(c, COUNTER_H2_ERRORS, 1);

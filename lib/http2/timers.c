@@ -15,7 +15,8 @@
  *             streams are reset with NO_ERROR.
  *   closing   armed by the first GOAWAY of a graceful end, stopped by the answer to the PING behind
  *             it. The second GOAWAY is sent.
- *   drain     armed by the first GOAWAY. Streams that are left fail, and the connection ends.
+ *   drain     armed by the first GOAWAY. Streams that are left fail, and the connection ends. Armed
+ *             by every connection error, too: what could not leave until then is given up.
  */
 #include "http2/internal.h"
 
@@ -45,8 +46,10 @@ static tick_t earlier(tick_t a, tick_t b)
 
 tick_t h2_deadline(const struct h2_conn *c)
 {
-    if (c->flags & (H2_CONN_FAILED | H2_CONN_ENDED))
+    if (h2_has(c, H2_CONN_ENDED))
         return TICK_NEVER;
+    if (h2_has(c, H2_CONN_FAILED))
+        return c->drain_at;
     tick_t first = earlier(c->preface_at, c->settings_at);
     first = earlier(first, earlier(c->headers_at, earlier(c->idle_at, c->tidy_at)));
     first = earlier(first, earlier(c->progress_at, c->early_at));
@@ -125,11 +128,22 @@ static void look_at_progress(struct h2_conn *c)
     h2_timer_progress(c);
 }
 
+/* The other side does not even take our GOAWAY. */
+static void give_up(struct h2_conn *c, tick_t now)
+{
+    if (h2_has(c, H2_CONN_ENDED) || !fires(&c->drain_at, now))
+        return;
+    h2_count(c, COUNTER_H2_TIMED_OUT, 1);
+    h2_failed(c, STREAM_TIMEOUT, now);
+}
+
 void h2_expire(struct h2_conn *c, tick_t now)
 {
     c->h2->env->now = now;
-    if (c->flags & (H2_CONN_FAILED | H2_CONN_ENDED))
+    if (c->flags & (H2_CONN_FAILED | H2_CONN_ENDED)) {
+        give_up(c, now);
         return;
+    }
     if (fires(&c->preface_at, now) || fires(&c->headers_at, now)) {
         h2_count(c, COUNTER_H2_TIMED_OUT, 1);
         h2_fail(c, H2_ENHANCE_YOUR_CALM);

@@ -314,6 +314,8 @@ static void fire(struct timer *t, tick_t now)
         return;
     }
     h2_expire(&x->h2, now);
+    if ((x->h2.flags & H2_CONN_FAILED) && (x->h2.flags & H2_CONN_ENDED))
+        session_abort(x, STREAM_TIMEOUT, now); /* its last words did not leave in time */
     session_wants_writing(x);
 }
 

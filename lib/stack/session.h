@@ -19,7 +19,8 @@
  * wants the next.
  *
  * Timers: one a session. In the handshake it is listener.handshake_timeout after the connection
- * opened, and resets it; then h2_deadline. It stops when the session has said its end: from there
+ * opened, and resets it; then h2_deadline, which resets it where the other side does not even take
+ * what was to be said at its end. It stops when the session has said its end: from there
  * on TCP's own timers do.
  *
  * Memory that a session pins (h2_cost, tls_cost, and what waits here) is in tcp.memory, like TCP's

@@ -380,6 +380,22 @@ START_TEST(headers_are_waited_for)
 }
 END_TEST
 
+/* A peer that reads nothing may answer TCP's probes for ever. */
+START_TEST(last_words_are_given_up_in_time)
+{
+    begin_by_hand();
+    h2_pair_inject(&pair.server, "\0\0\0\6\0\0\0\0\0", 9);
+    ck_assert(h2_has(&pair.server.conn, H2_CONN_FAILED));
+    tick_t at = pair.now + pair.settings[1].drain_timeout;
+    ck_assert_uint_eq(h2_deadline(&pair.server.conn), at);
+    h2_expire(&pair.server.conn, at - 1);
+    ck_assert(!h2_is_done(&pair.server.conn));
+    h2_expire(&pair.server.conn, at);
+    ck_assert(h2_is_done(&pair.server.conn));
+    ck_assert_uint_eq(h2_deadline(&pair.server.conn), TICK_NEVER);
+}
+END_TEST
+
 UNIT_MAIN("conn", setup, teardown, settings_are_exchanged, a_request_is_answered,
           an_answer_without_content_ends_with_its_head, content_comes_whole, an_upload_comes_back,
           trailers_pass_both_ways, an_abort_resets_the_stream_alone,
@@ -387,4 +403,5 @@ UNIT_MAIN("conn", setup, teardown, settings_are_exchanged, a_request_is_answered
           a_small_window_opens_again, a_request_that_is_too_large_leaves_nothing,
           goaway_is_answered_before_the_end, goaway_without_end_is_a_glitch,
           streams_of_which_nobody_has_heard_stop_the_input,
-          a_head_that_is_too_large_is_always_answered, headers_are_waited_for)
+          a_head_that_is_too_large_is_always_answered, headers_are_waited_for,
+          last_words_are_given_up_in_time)

@@ -337,6 +337,33 @@ START_TEST(what_waits_in_tcp_is_little)
 }
 END_TEST
 
+/* What is in TCP's queue may wait for ever at a window that is shut. */
+START_TEST(who_takes_no_last_words_is_reset)
+{
+    static const uint8_t wrong[] = "\0\0\0\6\0\0\0\0\0"; /* PING of no bytes */
+    boot();
+    struct client *c = connect_bare(0, CLEAR_PORT);
+    connect_h2(c);
+    nghttp2_settings_entry window = {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, 1 << 30};
+    nghttp2_submit_settings(c->h2, NGHTTP2_FLAG_NONE, &window, 1);
+    nghttp2_submit_window_update(c->h2, NGHTTP2_FLAG_NONE, 0, 1 << 30);
+    request(c, "/1000000");
+    client_turn(c);
+    turn();
+    send_segment(c, wrong, sizeof(wrong) - 1, TCP_ACK);
+    turn();
+    ck_assert_uint_eq(http.reset, 1);
+    ck_assert_uint_eq(sessions(), 1);
+    host.now += 30 * TICK_SEC;
+    stack_expire(host.stack, host.now);
+    turn();
+    hear_all();
+    ck_assert(c->rst);
+    ck_assert_uint_eq(added(COUNTER_H2_TIMED_OUT), 1);
+    ck_assert_uint_eq(sessions(), 0);
+}
+END_TEST
+
 START_TEST(a_handshake_that_does_not_end_is_reset)
 {
     boot();
@@ -655,10 +682,11 @@ UNIT_MAIN("session", setup, teardown, a_request_in_cleartext, a_request_over_tls
           a_record_may_be_larger_than_the_window, handshakes_share_a_budget,
           who_is_idle_in_cleartext_is_told_to_go, who_is_idle_over_tls_is_told_to_go,
           an_end_without_a_word_is_one, nothing_at_all_ends_in_time, what_waits_in_tcp_is_little,
-          a_handshake_that_does_not_end_is_reset, a_handshake_that_has_just_failed_is_not_timed,
-          what_tls_cannot_write_ends_the_session, handshakes_of_a_listener_are_limited,
-          handshakes_of_a_network_are_limited, what_is_no_tls_gets_an_alert,
-          a_reset_is_told_to_the_service, a_reset_amid_much_is_told_too, the_control_core_sees_it,
-          a_session_is_shut_down, a_stack_that_ends_drains, a_reload_leaves_sessions_as_they_began,
+          who_takes_no_last_words_is_reset, a_handshake_that_does_not_end_is_reset,
+          a_handshake_that_has_just_failed_is_not_timed, what_tls_cannot_write_ends_the_session,
+          handshakes_of_a_listener_are_limited, handshakes_of_a_network_are_limited,
+          what_is_no_tls_gets_an_alert, a_reset_is_told_to_the_service,
+          a_reset_amid_much_is_told_too, the_control_core_sees_it, a_session_is_shut_down,
+          a_stack_that_ends_drains, a_reload_leaves_sessions_as_they_began,
           a_reload_takes_settings_or_leaves_all, carriers_and_services_belong_together,
           without_packets_it_waits, whatever_waits_ends_with_the_stack)
