@@ -396,6 +396,56 @@ START_TEST(last_words_are_given_up_in_time)
 }
 END_TEST
 
+/* RFC 9113 5.1.2 */
+START_TEST(a_client_keeps_to_the_number_of_streams)
+{
+    struct h2_answer a, b;
+    pair.settings[1].max_streams = 1;
+    h2_pair_connect();
+    h2_pair_run();
+    upload(&a, 1);
+    ck_assert_ptr_null(h2_pair_request(HTTP_GET, "/5", true, &b));
+    stream_end(&a.stream->stream);
+    h2_pair_run();
+    ck_assert(a.ended);
+    ck_assert_ptr_nonnull(h2_pair_request(HTTP_GET, "/5", true, &b));
+}
+END_TEST
+
+static void inject(const char *bytes, size_t n)
+{
+    h2_pair_inject(&pair.server, bytes, n);
+    ck_assert_msg(!h2_has(&pair.server.conn, H2_CONN_FAILED), "%u", pair.server.conn.error);
+}
+#define INJECT(literal) inject(literal, sizeof(literal) - 1)
+
+/* RFC 9113 6.8: the table follows their blocks, and the window their content. */
+START_TEST(streams_beyond_goaway_are_passed_over)
+{
+    struct h2_conn *c = &pair.server.conn;
+    uint8_t out[1024];
+    begin_by_hand();
+    INJECT("\0\0\6\1\4\0\0\0\1"
+           "\x83\x87\x84\x41\1a"); /* not ended */
+    h2_shutdown(c, pair.now);
+    INJECT("\0\0\10\6\1\0\0\0\0"
+           "millrace");
+    ck_assert(h2_has(c, H2_CONN_CLOSING));
+    ck_assert_uint_eq(c->goaway_sent, 1);
+    int64_t window = c->receive_window + c->credit;
+    INJECT("\0\0\11\1\4\0\0\0\3"
+           "\x82\x87\x84\xbe\x40\1x\1y");
+    INJECT("\0\0\5\0\1\0\0\0\3"
+           "hello");
+    INJECT("\0\0\4\1\5\0\0\0\5"
+           "\x82\x87\x84\xbf"); /* :authority has moved on by one */
+    said(out, sizeof(out));
+    ck_assert_uint_eq(pair.requests, 1);
+    ck_assert_int_eq(c->receive_window + c->credit, window);
+    ck_assert_uint_eq(c->streams.n, 1);
+}
+END_TEST
+
 UNIT_MAIN("conn", setup, teardown, settings_are_exchanged, a_request_is_answered,
           an_answer_without_content_ends_with_its_head, content_comes_whole, an_upload_comes_back,
           trailers_pass_both_ways, an_abort_resets_the_stream_alone,
@@ -404,4 +454,5 @@ UNIT_MAIN("conn", setup, teardown, settings_are_exchanged, a_request_is_answered
           goaway_is_answered_before_the_end, goaway_without_end_is_a_glitch,
           streams_of_which_nobody_has_heard_stop_the_input,
           a_head_that_is_too_large_is_always_answered, headers_are_waited_for,
-          last_words_are_given_up_in_time)
+          last_words_are_given_up_in_time, a_client_keeps_to_the_number_of_streams,
+          streams_beyond_goaway_are_passed_over)
