@@ -6,12 +6,13 @@
 #include <stdalign.h>
 #include <string.h>
 
-#define BOMB        16u /* times the bounds: see HPACK_E_BOMB */
-#define CHUNK       32u /* fields given to nghttp2 at a time */
-#define DIGITS      20u /* of a content-length */
-#define FIELD_EXTRA 32u /* RFC 7541 4.1 */
-#define TABLE_FIRST 4096u
-#define STATIC_LAST 61u /* RFC 7541 A; nghttp2's text of it outlives all */
+#define BOMB         16u /* times the bounds: see HPACK_E_BOMB */
+#define CHUNK        32u /* fields given to nghttp2 at a time */
+#define DIGITS       20u /* of a content-length */
+#define FIELD_EXTRA  32u /* RFC 7541 4.1 */
+#define TABLE_FIRST  4096u
+#define INTEGER_MOST 6u  /* bytes of one of 32 bits (RFC 7541 5.1) */
+#define STATIC_LAST  61u /* RFC 7541 A; nghttp2's text of it outlives all */
 
 /*
  * ---- memory ----
@@ -196,6 +197,29 @@ static void fields_add(struct h2_fields *f, const nghttp2_nv *nv, bool lasting)
     to->sensitive = nv->flags & NGHTTP2_NV_FLAG_NO_INDEX;
 }
 
+/* RFC 7541 5.1, below other bits of the first byte; at most INTEGER_MOST bytes. */
+static uint8_t *put_integer(uint8_t *at, uint8_t first, uint8_t prefix, uint32_t value)
+{
+    if (value < prefix) {
+        *at++ = (uint8_t)(first | value);
+        return at;
+    }
+    *at++ = first | prefix;
+    for (value -= prefix; value >= 0x80; value >>= 7)
+        *at++ = (uint8_t)(0x80 | value);
+    *at++ = (uint8_t)value;
+    return at;
+}
+
+/* RFC 7541 5.2, not in Huffman's code, which takes longer than it saves. */
+static uint8_t *put_string(uint8_t *at, const void *bytes, size_t n)
+{
+    at = put_integer(at, 0x00, 0x7f, (uint32_t)n);
+    if (n > 0)
+        memcpy(at, bytes, n);
+    return at + n;
+}
+
 /* ---- decoding ---- */
 
 static int error_of(ssize_t error)
@@ -203,27 +227,111 @@ static int error_of(ssize_t error)
     return error == NGHTTP2_ERR_NOMEM ? HPACK_E_MEMORY : HPACK_E_COMPRESSION;
 }
 
-bool hpack_decoder_init(struct hpack_decoder *d, struct hpack_mem *m, uint32_t table)
+/* An empty table. */
+static bool make_inflater(struct hpack_decoder *d)
 {
-    *d = (struct hpack_decoder){0};
     nghttp2_hd_inflater *inflater;
-    if (nghttp2_hd_inflate_new2(&inflater, &m->calls) != 0)
+    if (nghttp2_hd_inflate_new2(&inflater, &d->mem->calls) != 0)
         return false;
     d->inflater = inflater;
-    /* A smaller one holds from the ACK on: until then the other side knows only the first. */
-    return table <= TABLE_FIRST || hpack_decoder_acked(d, table);
+    return d->table == TABLE_FIRST || nghttp2_hd_inflate_change_table_size(inflater, d->table) == 0;
 }
 
-void hpack_decoder_fini(struct hpack_decoder *d)
+bool hpack_decoder_init(struct hpack_decoder *d, struct hpack_mem *m, uint32_t table)
+{
+    *d = (struct hpack_decoder){.mem = m, .table = TABLE_FIRST};
+    /* A smaller one holds from the ACK on: until then the other side knows only the first. */
+    return make_inflater(d) && (table <= TABLE_FIRST || hpack_decoder_acked(d, table));
+}
+
+static void drop_inflater(struct hpack_decoder *d)
 {
     if (d->inflater)
         nghttp2_hd_inflate_del(d->inflater);
     d->inflater = NULL;
 }
 
+void hpack_decoder_fini(struct hpack_decoder *d)
+{
+    drop_inflater(d);
+    block_free(d->kept, d->mem);
+    d->kept = NULL;
+}
+
+/* The size of the table, and each entry, the oldest first, as a literal to be indexed. */
+static uint32_t table_room(nghttp2_hd_inflater *inflater)
+{
+    size_t n = INTEGER_MOST;
+    for (size_t i = nghttp2_hd_inflate_get_num_table_entries(inflater); i > STATIC_LAST; i--) {
+        const nghttp2_nv *nv = nghttp2_hd_inflate_get_table_entry(inflater, i);
+        n += 1 + 2 * INTEGER_MOST + nv->namelen + nv->valuelen;
+    }
+    return (uint32_t)n;
+}
+
+static uint8_t *table_write(nghttp2_hd_inflater *inflater, uint8_t *at)
+{
+    size_t size = nghttp2_hd_inflate_get_max_dynamic_table_size(inflater);
+    at = put_integer(at, 0x20, 0x1f, (uint32_t)size); /* RFC 7541 6.3 */
+    for (size_t i = nghttp2_hd_inflate_get_num_table_entries(inflater); i > STATIC_LAST; i--) {
+        const nghttp2_nv *nv = nghttp2_hd_inflate_get_table_entry(inflater, i);
+        *at++ = 0x40; /* RFC 7541 6.2.1, with its name */
+        at = put_string(at, nv->name, nv->namelen);
+        at = put_string(at, nv->value, nv->valuelen);
+    }
+    return at;
+}
+
+void hpack_decoder_rest(struct hpack_decoder *d)
+{
+    if (!d->inflater || d->resized) /* what the next block has to begin with, nghttp2 knows */
+        return;
+    uint32_t room = table_room(d->inflater);
+    d->kept = block_alloc(room, d->mem);
+    if (!d->kept)
+        return;
+    d->n_kept = (uint32_t)(table_write(d->inflater, d->kept) - d->kept);
+    assert(d->n_kept <= room);
+    drop_inflater(d);
+}
+
+/* Decodes what it has kept. */
+static bool read_kept(const struct hpack_decoder *d)
+{
+    const uint8_t *at = d->kept;
+    const uint8_t *end = at + d->n_kept;
+    nghttp2_nv nv;
+    int flags;
+    do {
+        flags = 0;
+        ssize_t n = nghttp2_hd_inflate_hd2(d->inflater, &nv, &flags, at, (size_t)(end - at), true);
+        if (n < 0)
+            return false;
+        at += n;
+    } while (!(flags & NGHTTP2_HD_INFLATE_FINAL));
+    return nghttp2_hd_inflate_end_headers(d->inflater) == 0;
+}
+
+/* No rest any more. False: no memory, and it rests on. */
+static bool decoder_wake(struct hpack_decoder *d)
+{
+    if (d->inflater)
+        return true;
+    if (!make_inflater(d) || !read_kept(d)) {
+        drop_inflater(d);
+        return false;
+    }
+    block_free(d->kept, d->mem);
+    d->kept = NULL;
+    return true;
+}
+
 bool hpack_decoder_acked(struct hpack_decoder *d, uint32_t table)
 {
+    if (!decoder_wake(d))
+        return false;
     d->resized = true;
+    d->table = table;
     return nghttp2_hd_inflate_change_table_size(d->inflater, table) == 0;
 }
 
@@ -302,6 +410,8 @@ int hpack_decode(struct hpack_decoder *d, struct h2_fields *f, const uint8_t *bl
                  bool first, bool last, uint32_t max_fields, uint32_t max_size)
 {
     assert(max_fields <= f->max_fields && max_size <= f->max_text / 2 && "there is room");
+    if (!decoder_wake(d))
+        return HPACK_E_MEMORY;
     static const uint8_t nothing[1];
     const uint8_t *at = len > 0 ? block : nothing;
     struct piece p = {d, f, at, at + len, max_fields, max_size, last, false};
@@ -321,27 +431,62 @@ int hpack_decode(struct hpack_decoder *d, struct h2_fields *f, const uint8_t *bl
 
 /* ---- encoding ---- */
 
-bool hpack_encoder_init(struct hpack_encoder *e, struct hpack_mem *m, uint32_t table_max)
+void hpack_encoder_init(struct hpack_encoder *e, struct hpack_mem *m, uint32_t table_max)
 {
-    *e = (struct hpack_encoder){.resized = table_max < TABLE_FIRST};
-    nghttp2_hd_deflater *deflater;
-    if (nghttp2_hd_deflate_new2(&deflater, table_max, &m->calls) != 0)
-        return false;
-    e->deflater = deflater;
-    return true;
+    *e = (struct hpack_encoder){.mem = m,
+                                .most = table_max,
+                                .size = TABLE_FIRST,
+                                .least = TABLE_FIRST,
+                                .resized = table_max < TABLE_FIRST};
 }
 
-void hpack_encoder_fini(struct hpack_encoder *e)
+static void drop_deflater(struct hpack_encoder *e)
 {
     if (e->deflater)
         nghttp2_hd_deflate_del(e->deflater);
     e->deflater = NULL;
 }
 
+void hpack_encoder_fini(struct hpack_encoder *e)
+{
+    drop_deflater(e);
+}
+
+void hpack_encoder_rest(struct hpack_encoder *e)
+{
+    if (!e->deflater)
+        return;
+    drop_deflater(e);
+    e->least = 0;
+    e->resized = true;
+}
+
+/* False: no memory, and it rests on. */
+static bool encoder_wake(struct hpack_encoder *e)
+{
+    if (e->deflater)
+        return true;
+    nghttp2_hd_deflater *deflater;
+    if (nghttp2_hd_deflate_new2(&deflater, e->most, &e->mem->calls) != 0)
+        return false;
+    e->deflater = deflater;
+    if ((e->least == TABLE_FIRST && e->size == TABLE_FIRST) ||
+        (nghttp2_hd_deflate_change_table_size(deflater, e->least) == 0 &&
+         nghttp2_hd_deflate_change_table_size(deflater, e->size) == 0))
+        return true;
+    drop_deflater(e);
+    return false;
+}
+
 bool hpack_encoder_table(struct hpack_encoder *e, uint32_t size)
 {
     e->resized = true;
-    return nghttp2_hd_deflate_change_table_size(e->deflater, size) == 0;
+    e->size = size;
+    if (e->deflater)
+        return nghttp2_hd_deflate_change_table_size(e->deflater, size) == 0;
+    if (size < e->least)
+        e->least = size;
+    return true;
 }
 
 /*
@@ -377,7 +522,7 @@ static void block_begin(struct block *b, struct hpack_encoder *e, uint8_t *out, 
     b->encoder = e;
     b->at = out;
     b->end = out + room;
-    b->error = 0;
+    b->error = encoder_wake(e) ? 0 : HPACK_E_MEMORY;
     b->n = 0;
     if (e->resized)
         block_flush(b); /* RFC 7541 4.2: a table's size before all fields */
@@ -391,28 +536,11 @@ static int block_end(struct block *b, const uint8_t *out)
     return b->error ? b->error : (int)(b->at - out);
 }
 
-/* RFC 7541 5.1, below other bits of the first byte. */
-static void put_integer(struct block *b, uint8_t first, uint8_t prefix, uint32_t value)
-{
-    if (value < prefix) {
-        *b->at++ = (uint8_t)(first | value);
-        return;
-    }
-    *b->at++ = first | prefix;
-    for (value -= prefix; value >= 0x80; value >>= 7)
-        *b->at++ = (uint8_t)(0x80 | value);
-    *b->at++ = (uint8_t)value;
-}
-
-/* RFC 7541 6.2.2: a literal without indexing, its name by an index. Not in Huffman's code, which
- * takes longer than it saves. */
+/* RFC 7541 6.2.2: a literal without indexing, its name by an index. */
 static void put_plain(struct block *b, uint8_t index, struct http_text value)
 {
-    put_integer(b, 0x00, 0x0f, index);
-    put_integer(b, 0x00, 0x7f, value.n);
-    if (value.n > 0)
-        memcpy(b->at, value.p, value.n);
-    b->at += value.n;
+    b->at = put_integer(b->at, 0x00, 0x0f, index);
+    b->at = put_string(b->at, value.p, value.n);
 }
 
 static void put(struct block *b, struct http_text name, struct http_text value, bool sensitive)

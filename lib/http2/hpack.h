@@ -36,11 +36,21 @@ struct h2_fields {
 bool h2_fields_init(struct h2_fields *f, struct mem *mem, uint32_t fields, uint32_t size);
 void h2_fields_fini(struct h2_fields *f, struct mem *mem);
 
+/*
+ * What is at rest has given back most of its memory. A decoder at rest keeps its table as the block
+ * that would make it; an encoder forgets its own, and says so in its next block (RFC 7541 4.2). The
+ * next block ends the rest.
+ */
+
 struct hpack_decoder {
-    void *inflater;
-    bool resized; /* since the last block */
-    bool between; /* two fields, with nothing begun by nghttp2 */
-    bool used;    /* nghttp2 was, in this block */
+    struct hpack_mem *mem;
+    void *inflater; /* NULL: at rest */
+    uint8_t *kept;  /* at rest: the block */
+    uint32_t n_kept;
+    uint32_t table; /* the size agreed last */
+    bool resized;   /* since the last block */
+    bool between;   /* two fields, with nothing begun by nghttp2 */
+    bool used;      /* nghttp2 was, in this block */
 };
 
 enum hpack_error {
@@ -61,6 +71,8 @@ bool hpack_decoder_init(struct hpack_decoder *d, struct hpack_mem *m, uint32_t t
  * by saying so (RFC 7541 4.2), or is in error. Not within a block. False: no memory. */
 bool hpack_decoder_acked(struct hpack_decoder *d, uint32_t table);
 void hpack_decoder_fini(struct hpack_decoder *d);
+/* Not within a block. Nothing happens where memory is short. */
+void hpack_decoder_rest(struct hpack_decoder *d);
 /*
  * The next piece of a block. first: f is emptied before. last: the block ends with it. max_fields
  * and max_size bound what is kept. 0 or an error, after which the decoder is of no use (but
@@ -70,14 +82,19 @@ int hpack_decode(struct hpack_decoder *d, struct h2_fields *f, const uint8_t *bl
                  bool first, bool last, uint32_t max_fields, uint32_t max_size);
 
 struct hpack_encoder {
-    void *deflater;
-    bool resized; /* since the last block */
+    struct hpack_mem *mem;
+    void *deflater; /* NULL: at rest, as at first */
+    uint32_t most;  /* what we are willing to keep */
+    uint32_t size;  /* what the other side allows */
+    uint32_t least; /* at rest: the least since the last block, 0 where a table was forgotten */
+    bool resized;   /* since the last block */
 };
 
 /* table_max: what we are willing to keep (SETTINGS_HEADER_TABLE_SIZE of the peer may ask for less).
- */
-bool hpack_encoder_init(struct hpack_encoder *e, struct hpack_mem *m, uint32_t table_max);
+ * Memory is asked for by the first block. */
+void hpack_encoder_init(struct hpack_encoder *e, struct hpack_mem *m, uint32_t table_max);
 void hpack_encoder_fini(struct hpack_encoder *e);
+void hpack_encoder_rest(struct hpack_encoder *e);
 /* The peer's SETTINGS_HEADER_TABLE_SIZE. False: no memory. */
 bool hpack_encoder_table(struct hpack_encoder *e, uint32_t size);
 /*

@@ -77,6 +77,8 @@ static void tidy(struct h2_conn *c)
         c->rx.bytes = NULL;
         c->rx.room = 0;
     }
+    hpack_decoder_rest(&c->decoder);
+    hpack_encoder_rest(&c->encoder);
 }
 
 /* So many streams are dealt with at once; those behind them have their turn the next time. */

@@ -155,6 +155,11 @@ static bool block(struct side *s, struct reader *r)
         require(nghttp2_hd_inflate_change_table_size(s->other, table) == 0);
         require(hpack_encoder_table(&s->encoder, table));
     }
+    if (control & 8) {
+        hpack_decoder_rest(&s->decoder);
+        hpack_encoder_rest(&s->encoder);
+        hpack_decoder_rest(&s->back);
+    }
     const uint8_t *bytes = reader_take(r, len);
     int error = decode(s, bytes, len, control & 15);
     if (error == HPACK_E_BOMB)
@@ -172,7 +177,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct side s;
     struct hpack_mem *m = hpack_mem_create(&mem);
     require(m && hpack_decoder_init(&s.decoder, m, 4096));
-    require(hpack_decoder_init(&s.back, m, 4096) && hpack_encoder_init(&s.encoder, m, 4096));
+    require(hpack_decoder_init(&s.back, m, 4096));
+    hpack_encoder_init(&s.encoder, m, 4096);
     require(h2_fields_init(&s.fields, &mem, FIELDS, SIZE));
     require(h2_fields_init(&s.again, &mem, FIELDS, 2 * SIZE));
     require(nghttp2_hd_inflate_new(&s.other) == 0);

@@ -25,7 +25,7 @@ static void setup(void)
     ck_assert_ptr_nonnull(mem);
     ck_assert(h2_fields_init(&f, &heap.mem, FIELDS, SIZE));
     ck_assert(hpack_decoder_init(&decoder, mem, TABLE));
-    ck_assert(hpack_encoder_init(&encoder, mem, TABLE));
+    hpack_encoder_init(&encoder, mem, TABLE);
 }
 
 static void teardown(void)
@@ -635,11 +635,110 @@ END_TEST
 START_TEST(an_encoder_of_a_small_table)
 {
     hpack_encoder_fini(&encoder);
-    ck_assert(hpack_encoder_init(&encoder, mem, 100));
+    hpack_encoder_init(&encoder, mem, 100);
     struct http_field field = field_of("a", "b");
     struct http_head h = {
         .status = 200, .content_length = HTTP_LENGTH_NONE, .field = &field, .n_fields = 1};
     encoded_is(hpack_encode_head(&encoder, &h, out, sizeof(out)), "3f45 88 4001 6101 62");
+}
+END_TEST
+
+/* ---- rest ---- */
+
+/* Its table is empty and the other side's is to be (RFC 7541 4.2). */
+START_TEST(an_encoder_that_has_rested)
+{
+    struct http_field field = field_of("a", "b");
+    struct http_head h = {
+        .status = 200, .content_length = HTTP_LENGTH_NONE, .field = &field, .n_fields = 1};
+    encoded_is(hpack_encode_head(&encoder, &h, out, sizeof(out)), "88 4001 6101 62");
+    size_t bytes = heap.bytes;
+    hpack_encoder_rest(&encoder);
+    hpack_encoder_rest(&encoder);
+    ck_assert_uint_lt(heap.bytes, bytes - 2000);
+    encoded_is(hpack_encode_head(&encoder, &h, out, sizeof(out)), "20 3fe1 1f 88 4001 6101 62");
+    encoded_is(hpack_encode_head(&encoder, &h, out, sizeof(out)), "88 be");
+    /* What the other side says meanwhile. */
+    hpack_encoder_rest(&encoder);
+    ck_assert(hpack_encoder_table(&encoder, 100));
+    encoded_is(hpack_encode_head(&encoder, &h, out, sizeof(out)), "20 3f45 88 4001 6101 62");
+    hpack_encoder_rest(&encoder);
+    ck_assert(hpack_encoder_table(&encoder, 0));
+    encoded_is(hpack_encode_head(&encoder, &h, out, sizeof(out)), "20 88 0001 6101 62");
+}
+END_TEST
+
+START_TEST(an_encoder_that_is_told_before_its_first_block)
+{
+    struct http_field field = field_of("a", "b");
+    struct http_head h = {
+        .status = 200, .content_length = HTTP_LENGTH_NONE, .field = &field, .n_fields = 1};
+    ck_assert(hpack_encoder_table(&encoder, 50));
+    ck_assert(hpack_encoder_table(&encoder, 100));
+    encoded_is(hpack_encode_head(&encoder, &h, out, sizeof(out)), "3f13 3f45 88 4001 6101 62");
+}
+END_TEST
+
+/* Its table is what it was: order, sizes, what an insertion drives out. */
+START_TEST(a_decoder_that_has_rested)
+{
+    decodes("3f31 4001 6101 62 4001 6301 64", "a: b|c: d|"); /* of 80 bytes: two such */
+    size_t bytes = heap.bytes;
+    hpack_decoder_rest(&decoder);
+    hpack_decoder_rest(&decoder);
+    ck_assert_uint_lt(heap.bytes, bytes - 900);
+    decodes("be bf", "c: d|a: b|");
+    hpack_decoder_rest(&decoder);
+    decodes("4001 6501 66", "e: f|");
+    hpack_decoder_rest(&decoder);
+    decodes("be bf", "e: f|c: d|");
+    ck_assert_int_eq(decode_bytes((const uint8_t *)"\xc0", 1), HPACK_E_COMPRESSION);
+}
+END_TEST
+
+START_TEST(a_decoder_that_rests_with_an_empty_table)
+{
+    hpack_decoder_rest(&decoder);
+    decodes("82", ":method: GET|");
+    ck_assert_int_eq(decode_bytes((const uint8_t *)"\xbe", 1), HPACK_E_COMPRESSION);
+}
+END_TEST
+
+/* The size that is agreed holds on; one that the next block has to say keeps it from resting. */
+START_TEST(a_decoder_of_another_table_that_has_rested)
+{
+    hpack_decoder_fini(&decoder);
+    ck_assert(hpack_decoder_init(&decoder, mem, 65536));
+    decodes("3fe1ff03 4001 6101 62", "a: b|");
+    hpack_decoder_rest(&decoder);
+    decodes("3fe1ff03 be", "a: b|");
+    ck_assert(hpack_decoder_acked(&decoder, 64));
+    hpack_decoder_rest(&decoder);
+    ck_assert_ptr_nonnull(decoder.inflater);
+    decodes("3f21 be", "a: b|");
+    hpack_decoder_rest(&decoder);
+    decodes("be", "a: b|");
+    hpack_decoder_rest(&decoder);
+    ck_assert(hpack_decoder_acked(&decoder, 32));
+    decodes("3f01", "");
+}
+END_TEST
+
+START_TEST(no_memory_to_rest_or_to_wake)
+{
+    decodes("4001 6101 62", "a: b|");
+    heap.limit = heap.bytes;
+    size_t blocks = heap.blocks;
+    hpack_decoder_rest(&decoder);
+    decodes("be", "a: b|");
+    heap.limit = SIZE_MAX;
+    hpack_decoder_rest(&decoder);
+    ck_assert_ptr_null(decoder.inflater);
+    for (heap.limit = heap.bytes; decode_bytes((const uint8_t *)"\xbe", 1) != 0; heap.limit += 64)
+        ck_assert_ptr_null(decoder.inflater);
+    ck_assert_str_eq(listed(f.field, f.n), "a: b|");
+    ck_assert_uint_ge(heap.blocks + 2, blocks);
+    heap.limit = SIZE_MAX;
 }
 END_TEST
 
@@ -667,6 +766,10 @@ START_TEST(a_long_conversation)
                                            .sensitive = rng_below(&rng, 8) == 0};
         if (rng_below(&rng, 10) == 0)
             ck_assert(hpack_encoder_table(&encoder, (uint32_t)rng_below(&rng, TABLE + 1)));
+        if (rng_below(&rng, 10) == 0)
+            hpack_encoder_rest(&encoder);
+        if (rng_below(&rng, 10) == 0)
+            hpack_decoder_rest(&decoder);
         int size = hpack_encode_trailers(&encoder, field, n, out, sizeof(out));
         ck_assert_int_ge(size, 0);
         ck_assert_int_eq(decode_bytes(out, (size_t)size), 0);
@@ -702,7 +805,8 @@ START_TEST(memory_that_runs_out)
     }
     heap.limit = full;
     ck_assert(!hpack_decoder_init(&d, mem, TABLE));
-    ck_assert(!hpack_encoder_init(&e, mem, TABLE));
+    hpack_encoder_init(&e, mem, TABLE);
+    ck_assert_int_eq(hpack_encode_trailers(&e, NULL, 0, out, sizeof(out)), HPACK_E_MEMORY);
     hpack_decoder_fini(&d);
     hpack_encoder_fini(&e);
     ck_assert_ptr_null(hpack_mem_create(&heap.mem));
@@ -739,5 +843,8 @@ UNIT_MAIN("hpack", setup, teardown, c2_literals, c3_requests, c4_requests_in_huf
           a_list_beyond_its_size_is_not_kept, what_is_not_kept_is_decoded, bombs,
           bombs_of_large_entries, a_string_too_long, a_response, requests, trailers,
           what_is_indexed, no_room_changes_nothing, many_fields, the_peer_resizes_our_table,
-          an_encoder_of_a_small_table, a_long_conversation, memory_that_runs_out,
+          an_encoder_of_a_small_table, an_encoder_that_has_rested,
+          an_encoder_that_is_told_before_its_first_block, a_decoder_that_has_rested,
+          a_decoder_that_rests_with_an_empty_table, a_decoder_of_another_table_that_has_rested,
+          no_memory_to_rest_or_to_wake, a_long_conversation, memory_that_runs_out,
           memory_that_runs_out_at_work)
