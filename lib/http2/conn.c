@@ -221,6 +221,7 @@ void h2_close(struct h2_conn *c)
 {
     if (h2_has(c, H2_CONN_CLOSING))
         return;
+    h2_set(c, H2_CONN_DRAINING); /* where that step was passed over, it is not for later */
     h2_set(c, H2_CONN_CLOSING);
     c->closing_at = TICK_NEVER;
     goaway(c, c->last_peer);

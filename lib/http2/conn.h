@@ -57,8 +57,8 @@ enum h2_conn_flag {
     H2_CONN_CLIENT = 1u << 0,
     H2_CONN_SETTINGS_DONE = 1u << 1, /* the other side's preface and first SETTINGS have come */
     H2_CONN_ACKED = 1u << 2,         /* our SETTINGS are acknowledged, and so in force */
-    H2_CONN_DRAINING = 1u << 3,      /* GOAWAY was sent, with the largest identifier */
-    H2_CONN_CLOSING = 1u << 4,       /* and then with the true one */
+    H2_CONN_DRAINING = 1u << 3,      /* GOAWAY was sent, at first with the largest identifier */
+    H2_CONN_CLOSING = 1u << 4,       /* and with the true one */
     H2_CONN_GOAWAY_RECEIVED = 1u << 5,
     H2_CONN_FAILED = 1u << 6,     /* a connection error: nothing is read any more */
     H2_CONN_ENDED = 1u << 7,      /* the transport has */
