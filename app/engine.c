@@ -211,6 +211,7 @@ struct stack_config engine_stack_config(const struct runtime *rt, const struct c
         .limits = c->limits,
         .tcp = c->tcp,
         .http2 = c->http2,
+        .log = c->access_log.sample > 0,
         .ticket_lifetime = c->tls.ticket_lifetime,
         .n_listeners = (uint16_t)c->n_listeners,
         .listener = listener,

@@ -147,7 +147,8 @@ struct h2_conn {
     struct limit reset_limit;
     struct limit ping_limit;
     struct limit settings_limit;
-    uint32_t odd; /* innocent frames that have no use, see h2_odd */
+    uint32_t updates_due; /* WINDOW_UPDATEs that are no glitch */
+    uint32_t odd;         /* innocent frames that have no use, see h2_odd */
 
     /* Timers (timers.c); TICK_NEVER: not running. */
     tick_t preface_at;
@@ -159,9 +160,8 @@ struct h2_conn {
     tick_t early_at;
     tick_t closing_at;
     tick_t drain_at;
-    uint64_t sent;      /* content bytes */
-    uint64_t progress;  /* the same when progress_at was set */
-    uint64_t sent_told; /* the same at the last WINDOW_UPDATE of the connection */
+    uint64_t sent;     /* content bytes */
+    uint64_t progress; /* the same when progress_at was set */
 
     uint32_t held;    /* by streams, at the last look and what arrived since */
     uint32_t arrived; /* since the last look */

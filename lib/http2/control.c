@@ -261,14 +261,13 @@ void h2_goaway_input(struct h2_conn *c, const struct h2_frame *f, const uint8_t 
 
 /* ---- WINDOW_UPDATE (6.9) ---- */
 
-/* What was sent since the last update for this window, which is `window` now. */
-static bool update_is_sane(struct h2_conn *c, uint64_t sent, uint64_t *told, int64_t window,
-                           uint32_t increment)
+/* A decent side says no more than two for each DATA frame, of the stream and of the connection, and
+ * a few for what it begins with. */
+static bool update_is_sane(struct h2_conn *c, int64_t window, uint32_t increment)
 {
-    bool needless = sent == *told;
-    *told = sent;
-    if (needless)
+    if (c->updates_due == 0)
         return h2_glitched(c, H2_GLITCH_WINDOW_UPDATE, 1);
+    c->updates_due--;
     if (window <= 0 && increment < 64 && c->n_wanting > 0)
         return h2_glitched(c, H2_GLITCH_SMALL_WINDOW, 1);
     return true;
@@ -284,7 +283,7 @@ static void update_connection(struct h2_conn *c, uint32_t increment)
         h2_fail(c, H2_FLOW_CONTROL_ERROR);
         return;
     }
-    bool sane = update_is_sane(c, c->sent, &c->sent_told, c->send_window, increment);
+    bool sane = update_is_sane(c, c->send_window, increment);
     c->send_window += increment;
     if (sane)
         h2_wake(c);
@@ -300,7 +299,7 @@ static void update_stream(struct h2_conn *c, struct h2_stream *s, uint32_t incre
         h2_stream_error(c, s->id, s, H2_FLOW_CONTROL_ERROR);
         return;
     }
-    if (!update_is_sane(c, s->sent, &s->sent_told, s->send_window, increment))
+    if (!update_is_sane(c, s->send_window, increment))
         return;
     s->send_window += increment;
     if (vec_queue_bytes(&s->http.stream.out) > 0) {

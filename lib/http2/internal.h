@@ -50,8 +50,6 @@ struct h2_stream {
     uint32_t credit;      /* consumed and not yet told */
     uint32_t surplus;     /* content that came after our end, which nobody waits for */
     uint64_t length_left; /* of content-length; HTTP_LENGTH_NONE: not said */
-    uint64_t sent;        /* content bytes */
-    uint64_t sent_told;   /* the same at the last WINDOW_UPDATE for it */
     struct h2_trailers *out;
     struct h2_trailers *in;
     struct vec_slot slot; /* of its outbound queue */
@@ -59,8 +57,8 @@ struct h2_stream {
 
 /* Promises that may wait in one stream, and bytes of them. */
 #define H2_PROMISES    256u
-#define H2_STREAM_HIGH (128u << 10)
-#define H2_STREAM_LOW  (64u << 10)
+#define H2_STREAM_HIGH (64u << 10)
+#define H2_STREAM_LOW  (32u << 10)
 
 /* Frames that wait to be sent beyond this keep input from being read. */
 #define H2_QUEUE_HIGH (64u << 10)
@@ -120,6 +118,13 @@ static inline bool h2_is_idle(const struct h2_conn *c, uint32_t id)
     return h2_is_peers(c, id) ? id > c->last_peer : id >= c->next_own;
 }
 
+/* A stream was opened, or a DATA frame sent: the other side may send two more WINDOW_UPDATEs. */
+static inline void h2_expect_updates(struct h2_conn *c)
+{
+    if (c->updates_due < UINT16_MAX)
+        c->updates_due += 2;
+}
+
 /* conn.c */
 /* A connection error (RFC 9113 5.4.1): GOAWAY, all streams fail, nothing is read any more. */
 void h2_fail(struct h2_conn *c, enum h2_error error);
@@ -155,8 +160,12 @@ void h2_stream_fail(struct h2_stream *s, enum stream_code code, enum h2_closed h
 void h2_streams_fail(struct h2_conn *c, enum stream_code code);
 /* A message that is malformed (RFC 9113 8.1.1). */
 void h2_stream_malformed(struct h2_conn *c, uint32_t id, struct h2_stream *s);
-/* Recomputes what streams hold. */
+/* Recomputes what streams hold, where much has arrived since, and ends the connection where it is
+ * too much. */
 void h2_look_at_memory(struct h2_conn *c);
+/* Do they hold so much that nothing more is to be invited? Then the window of the connection stays
+ * shut, so that a decent other side never meets the bound. */
+bool h2_is_pressed(struct h2_conn *c);
 /* Frees those that are over. */
 void h2_streams_reap(struct h2_conn *c);
 /* Does it have content to send and a window for it? Puts it in the list, or takes it out. */

@@ -21,14 +21,20 @@ static uint32_t connection_window(const struct h2_conn *c)
     return w > H2_WINDOW_FIRST ? w : H2_WINDOW_FIRST;
 }
 
+/* Is a WINDOW_UPDATE of the connection due, from now on? */
+static bool connection_due(struct h2_conn *c)
+{
+    if (c->credit < connection_window(c) / 2 || h2_has(c, H2_CONN_WINDOW_DUE) || h2_is_pressed(c))
+        return false;
+    h2_set(c, H2_CONN_WINDOW_DUE);
+    return true;
+}
+
 void h2_credit(struct h2_conn *c, struct h2_stream *s, uint32_t n)
 {
     bool due = false;
     c->credit += n;
-    if (c->credit >= connection_window(c) / 2 && !h2_has(c, H2_CONN_WINDOW_DUE)) {
-        h2_set(c, H2_CONN_WINDOW_DUE);
-        due = true;
-    }
+    due |= connection_due(c);
     if (s) {
         s->credit += n;
         if (s->credit >= c->own_window / 2 && s->credit > 0 && !list_linked(&s->crediting)) {
@@ -89,7 +95,7 @@ static void put_data(struct h2_conn *c, struct h2_stream *s, uint8_t *out, uint3
     vec_queue_flatten(&st->out, 0, h2_frame_write(out, &f), n);
     s->send_window -= n;
     c->send_window -= n;
-    s->sent += n;
+    h2_expect_updates(c);
     c->sent += n;
     c->tx_frames++;
     list_remove(&s->sending);
@@ -126,6 +132,7 @@ uint32_t h2_output(struct h2_conn *c, uint8_t *out, uint32_t room, tick_t now)
         n += put_credit(c, out + n, room - n);
         n += put_content(c, out + n, room - n, n == 0);
         n += h2_queue_take(&c->out, out + n, room - n); /* ends that came with content */
+        connection_due(c);                              /* streams hold less than before */
     }
     if (c->sent > content)
         h2_count(c, COUNTER_H2_TX_CONTENT, c->sent - content);

@@ -297,7 +297,6 @@ struct h2_stream *h2_stream_open(struct h2_conn *c, uint32_t id,
     s->send_window = c->peers.initial_window;
     s->receive_window = c->own_window;
     s->length_left = HTTP_LENGTH_NONE;
-    s->sent_told = UINT64_MAX;
     c->n_objects++;
     if (h2_is_peers(c, id)) {
         c->n_peer++;
@@ -305,6 +304,7 @@ struct h2_stream *h2_stream_open(struct h2_conn *c, uint32_t id,
         s->flags |= H2_STREAM_OWN;
         c->n_own++;
     }
+    h2_expect_updates(c);
     c->idle_at = c->tidy_at = TICK_NEVER;
     h2_count(c, COUNTER_H2_STREAMS_OPENED, 1);
     return s;
@@ -336,18 +336,32 @@ void h2_streams_reap(struct h2_conn *c)
         h2_stream_free(container_of(first, struct h2_stream, leaving));
 }
 
-void h2_look_at_memory(struct h2_conn *c)
+static void look(struct h2_conn *c)
 {
     uint64_t held = 0;
     uint32_t at = 0;
-    if (c->arrived < LOOK_EVERY)
-        return;
     for (const struct h2_stream *s; (s = h2_streams_next(&c->streams, &at));)
         held += stream_cost(&s->http.stream);
     c->held = held > UINT32_MAX / 2 ? UINT32_MAX / 2 : (uint32_t)held;
     c->arrived = 0;
+}
+
+void h2_look_at_memory(struct h2_conn *c)
+{
+    if (c->arrived < LOOK_EVERY)
+        return;
+    look(c);
     if (c->held > c->settings->memory)
         h2_calm(c, COUNTER_H2_LIMIT_MEMORY);
+}
+
+bool h2_is_pressed(struct h2_conn *c)
+{
+    uint32_t most = c->settings->memory / 2;
+    if (c->held + c->arrived <= most)
+        return false;
+    look(c);
+    return c->held > most;
 }
 
 /* ---- trailers ---- */

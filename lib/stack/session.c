@@ -452,7 +452,6 @@ bool sessions_create(struct stack *s, const struct h2_settings *settings, tick_t
                                 .pool = s->env.pool,
                                 .worker = s->worker,
                                 .now = now,
-                                .log = s->env.log,
                                 .ctx = s->env.ctx};
     list_init(&all->handshakes);
     list_init(&all->reading);

@@ -104,6 +104,12 @@ static bool config_ok(const struct stack_config *c, struct tcp_settings *tcp,
     return true;
 }
 
+/* With the log off nothing is written down of a request. */
+static void set_log(struct stack *s, const struct stack_config *c)
+{
+    s->http.log = c->log ? s->env.log : NULL;
+}
+
 static void set_icmp(struct stack *s, const struct stack_icmp *c)
 {
     s->icmp = *c;
@@ -223,6 +229,7 @@ int stack_configure(struct stack *s, const struct stack_config *config, tick_t n
         return STACK_E_MEMORY;
     }
     sessions_take(s, &change);
+    set_log(s, config);
     bool at_home = true;
     for (unsigned i = 0; i < s->n_ifaces; i++) {
         bool stay = neighbours_stay(&s->iface[i].cfg, &config->iface[i]);
@@ -364,6 +371,7 @@ struct stack *stack_create(const struct stack_config *config, const struct stack
         fail(error, STACK_E_MEMORY);
         return NULL;
     }
+    set_log(s, config);
     set_icmp(s, &config->icmp);
     limit_init(&s->error_limit, s->icmp.error_rate, s->icmp.error_burst, now);
     for (unsigned i = 0; i < s->n_ifaces; i++) {

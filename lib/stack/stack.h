@@ -89,6 +89,7 @@ struct stack_config {
     struct stack_limits limits;
     struct tcp_settings tcp;
     struct h2_settings http2;
+    bool log;                              /* requests, by stack_env.log */
     tick_t ticket_lifetime;                /* of TLS; 0: 1 h; what stack_create got, stays */
     uint16_t n_listeners;                  /* 0..STACK_LISTENERS_MAX */
     const struct stack_listener *listener; /* copied; no two with one address and port */
