@@ -180,6 +180,8 @@ static void response_input(struct h2_conn *c, struct h2_stream *s, bool end)
     }
     if (final) {
         s->flags |= H2_STREAM_ANSWERED;
+        if (head.status >= 300)
+            h2_stream_no_tunnel(s);
         if (!(s->flags & H2_STREAM_TUNNEL))
             s->length_left = bodiless ? 0 : head.content_length;
     }

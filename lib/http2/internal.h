@@ -146,6 +146,11 @@ struct h2_stream *h2_stream_open(struct h2_conn *c, uint32_t id,
                                  const struct stream_service *service);
 /* END_STREAM has come; behind content (told by data()), or with a head (told by that). */
 void h2_stream_ended(struct h2_stream *s);
+/* RFC 9110 9.3.6: only a 2xx makes a tunnel of CONNECT. */
+static inline void h2_stream_no_tunnel(struct h2_stream *s)
+{
+    s->flags = (uint8_t)(s->flags & ~(unsigned)H2_STREAM_TUNNEL);
+}
 /* Has it been answered to the end, by us as a server, before its request has come whole? */
 bool h2_stream_is_early(const struct h2_stream *s);
 /* RFC 9113 8.1: RST_STREAM(NO_ERROR) asks for no more of the request. */

@@ -247,6 +247,8 @@ static bool http_send_head(struct http_stream *h, const struct http_head *head, 
         return false;
     if (head->status >= 200)
         s->flags |= H2_STREAM_SENDS;
+    if (head->status >= 300)
+        h2_stream_no_tunnel(s);
     if (end)
         s->flags |= H2_STREAM_END_SAID;
     h2_wake(s->conn);

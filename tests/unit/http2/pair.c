@@ -38,6 +38,11 @@ static void serve_head(struct http_stream *s, const struct http_head *h, bool en
 {
     struct http_head answer = {.status = 200, .content_length = HTTP_LENGTH_NONE};
     pair.requests++;
+    if (h->method == HTTP_CONNECT) {
+        answer.status = http_text_eq(h->authority, HTTP_TEXT("tunnel:1")) ? 200 : 501;
+        http_respond(s, &answer, answer.status == 501);
+        return;
+    }
     if (http_text_eq(h->path, HTTP_TEXT("/empty"))) {
         answer.status = 204;
         http_respond(s, &answer, true);

@@ -4,7 +4,8 @@
 
 /*
  * A client's and a server's connection, joined. The server's service answers by path: "/empty" 204,
- * "/echo" its content, "/N" N bytes; the client's notes what it is told.
+ * "/echo" its content, "/N" N bytes, CONNECT to "tunnel:1" 200, else 501; the client's notes what
+ * it is told.
  */
 
 #include "http2/internal.h"

@@ -448,6 +448,42 @@ START_TEST(streams_beyond_goaway_are_passed_over)
 }
 END_TEST
 
+#define CONNECT_HEAD "\2\7CONNECT\1" /* and its :authority, in clear */
+
+/* RFC 9113 8.5, RFC 9110 9.3.6 */
+START_TEST(what_is_no_tunnel_is_not_waited_for)
+{
+    uint8_t out[1024];
+    const uint8_t *payload;
+    begin_by_hand();
+    INJECT("\0\0\23\1\4\0\0\0\1" CONNECT_HEAD "\10nobody:1");
+    ck_assert_uint_eq(pair.server.conn.streams.n, 1);
+    said(out, sizeof(out));
+    pair.now += H2_EARLY_TIME;
+    h2_expire(&pair.server.conn, pair.now);
+    ck_assert_uint_eq(pair.server.conn.streams.n, 0);
+    struct h2_frame f = last_frame(out, said(out, sizeof(out)), &payload);
+    ck_assert_uint_eq(f.type, H2_RST_STREAM);
+    ck_assert_uint_eq(h2_u32(payload), H2_NO_ERROR);
+}
+END_TEST
+
+START_TEST(a_tunnel_takes_content_alone)
+{
+    uint8_t out[1024];
+    const uint8_t *payload;
+    begin_by_hand();
+    INJECT("\0\0\23\1\4\0\0\0\1" CONNECT_HEAD "\10tunnel:1");
+    INJECT("\0\0\5\0\0\0\0\0\1"
+           "hello");
+    INJECT("\0\0\5\1\5\0\0\0\1"
+           "\0\1x\1y");
+    struct h2_frame f = last_frame(out, said(out, sizeof(out)), &payload);
+    ck_assert_uint_eq(f.type, H2_RST_STREAM);
+    ck_assert_uint_eq(h2_u32(payload), H2_PROTOCOL_ERROR);
+}
+END_TEST
+
 UNIT_MAIN("conn", setup, teardown, settings_are_exchanged, a_request_is_answered,
           an_answer_without_content_ends_with_its_head, content_comes_whole, an_upload_comes_back,
           trailers_pass_both_ways, an_abort_resets_the_stream_alone,
@@ -457,4 +493,5 @@ UNIT_MAIN("conn", setup, teardown, settings_are_exchanged, a_request_is_answered
           streams_of_which_nobody_has_heard_stop_the_input,
           a_head_that_is_too_large_is_always_answered, headers_are_waited_for,
           last_words_are_given_up_in_time, a_client_keeps_to_the_number_of_streams,
-          streams_beyond_goaway_are_passed_over)
+          streams_beyond_goaway_are_passed_over, what_is_no_tunnel_is_not_waited_for,
+          a_tunnel_takes_content_alone)
