@@ -227,35 +227,34 @@ static int error_of(ssize_t error)
     return error == NGHTTP2_ERR_NOMEM ? HPACK_E_MEMORY : HPACK_E_COMPRESSION;
 }
 
-/* An empty table. */
-static bool make_inflater(struct hpack_decoder *d)
+/* With an empty table. NULL: no memory. */
+static nghttp2_hd_inflater *make_inflater(const struct hpack_decoder *d)
 {
     nghttp2_hd_inflater *inflater;
     if (nghttp2_hd_inflate_new2(&inflater, &d->mem->calls) != 0)
-        return false;
-    d->inflater = inflater;
-    return d->table == TABLE_FIRST || nghttp2_hd_inflate_change_table_size(inflater, d->table) == 0;
+        return NULL;
+    if (d->table == TABLE_FIRST || nghttp2_hd_inflate_change_table_size(inflater, d->table) == 0)
+        return inflater;
+    nghttp2_hd_inflate_del(inflater);
+    return NULL;
 }
 
 bool hpack_decoder_init(struct hpack_decoder *d, struct hpack_mem *m, uint32_t table)
 {
     *d = (struct hpack_decoder){.mem = m, .table = TABLE_FIRST};
+    d->inflater = make_inflater(d);
     /* A smaller one holds from the ACK on: until then the other side knows only the first. */
-    return make_inflater(d) && (table <= TABLE_FIRST || hpack_decoder_acked(d, table));
-}
-
-static void drop_inflater(struct hpack_decoder *d)
-{
-    if (d->inflater)
-        nghttp2_hd_inflate_del(d->inflater);
-    d->inflater = NULL;
+    return d->inflater && (table <= TABLE_FIRST || hpack_decoder_acked(d, table));
 }
 
 void hpack_decoder_fini(struct hpack_decoder *d)
 {
-    drop_inflater(d);
-    block_free(d->kept, d->mem);
-    d->kept = NULL;
+    if (d->n_kept > 0)
+        block_free(d->kept, d->mem);
+    else if (d->inflater)
+        nghttp2_hd_inflate_del(d->inflater);
+    d->inflater = NULL;
+    d->n_kept = 0;
 }
 
 /* The size of the table, and each entry, the oldest first, as a literal to be indexed. */
@@ -284,45 +283,49 @@ static uint8_t *table_write(nghttp2_hd_inflater *inflater, uint8_t *at)
 
 void hpack_decoder_rest(struct hpack_decoder *d)
 {
-    if (!d->inflater || d->resized) /* what the next block has to begin with, nghttp2 knows */
+    if (d->n_kept > 0 || d->resized) /* what the next block has to begin with, nghttp2 knows */
         return;
     uint32_t room = table_room(d->inflater);
-    d->kept = block_alloc(room, d->mem);
-    if (!d->kept)
+    uint8_t *kept = block_alloc(room, d->mem);
+    if (!kept)
         return;
-    d->n_kept = (uint32_t)(table_write(d->inflater, d->kept) - d->kept);
-    assert(d->n_kept <= room);
-    drop_inflater(d);
+    d->n_kept = (uint32_t)(table_write(d->inflater, kept) - kept);
+    assert(d->n_kept > 0 && d->n_kept <= room);
+    nghttp2_hd_inflate_del(d->inflater);
+    d->kept = kept;
 }
 
-/* Decodes what it has kept. */
-static bool read_kept(const struct hpack_decoder *d)
+/* Decodes what was kept. */
+static bool read_kept(nghttp2_hd_inflater *inflater, const uint8_t *at, uint32_t n)
 {
-    const uint8_t *at = d->kept;
-    const uint8_t *end = at + d->n_kept;
+    const uint8_t *end = at + n;
     nghttp2_nv nv;
     int flags;
     do {
         flags = 0;
-        ssize_t n = nghttp2_hd_inflate_hd2(d->inflater, &nv, &flags, at, (size_t)(end - at), true);
-        if (n < 0)
+        ssize_t used = nghttp2_hd_inflate_hd2(inflater, &nv, &flags, at, (size_t)(end - at), true);
+        if (used < 0)
             return false;
-        at += n;
+        at += used;
     } while (!(flags & NGHTTP2_HD_INFLATE_FINAL));
-    return nghttp2_hd_inflate_end_headers(d->inflater) == 0;
+    return nghttp2_hd_inflate_end_headers(inflater) == 0;
 }
 
 /* No rest any more. False: no memory, and it rests on. */
 static bool decoder_wake(struct hpack_decoder *d)
 {
-    if (d->inflater)
+    if (d->n_kept == 0)
         return true;
-    if (!make_inflater(d) || !read_kept(d)) {
-        drop_inflater(d);
+    nghttp2_hd_inflater *inflater = make_inflater(d);
+    if (!inflater)
+        return false;
+    if (!read_kept(inflater, d->kept, d->n_kept)) {
+        nghttp2_hd_inflate_del(inflater);
         return false;
     }
     block_free(d->kept, d->mem);
-    d->kept = NULL;
+    d->inflater = inflater;
+    d->n_kept = 0;
     return true;
 }
 

@@ -44,13 +44,15 @@ void h2_fields_fini(struct h2_fields *f, struct mem *mem);
 
 struct hpack_decoder {
     struct hpack_mem *mem;
-    void *inflater; /* NULL: at rest */
-    uint8_t *kept;  /* at rest: the block */
-    uint32_t n_kept;
-    uint32_t table; /* the size agreed last */
-    bool resized;   /* since the last block */
-    bool between;   /* two fields, with nothing begun by nghttp2 */
-    bool used;      /* nghttp2 was, in this block */
+    union {
+        void *inflater;
+        uint8_t *kept; /* at rest: the block */
+    };
+    uint32_t n_kept; /* 0: not at rest */
+    uint32_t table;  /* the size agreed last */
+    bool resized;    /* since the last block */
+    bool between;    /* two fields, with nothing begun by nghttp2 */
+    bool used;       /* nghttp2 was, in this block */
 };
 
 enum hpack_error {

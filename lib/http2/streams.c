@@ -119,11 +119,15 @@ void h2_streams_clear(struct h2_streams *t)
     t->n = 0;
 }
 
+_Static_assert(2 * H2_CLOSED_KEPT == 64 && H2_CLOSED_BY_US < 4, "two bits each in h2_closed_ring");
+
 void h2_closed_note(struct h2_closed_ring *r, uint32_t id, enum h2_closed how)
 {
     uint32_t i = r->next++ % H2_CLOSED_KEPT;
+    assert(how <= H2_CLOSED_BY_US && "the others are of streams that are not kept");
     r->id[i] = id;
-    r->how[i] = (uint8_t)how;
+    r->how &= ~(UINT64_C(3) << 2 * i);
+    r->how |= (uint64_t)how << 2 * i;
 }
 
 /* The latest word counts. */
@@ -133,7 +137,7 @@ enum h2_closed h2_closed_how(const struct h2_closed_ring *r, uint32_t id)
     for (uint32_t i = 1; i <= n; i++) {
         uint32_t at = (r->next - i) % H2_CLOSED_KEPT;
         if (r->id[at] == id)
-            return (enum h2_closed)r->how[at];
+            return (enum h2_closed)(r->how >> 2 * at & 3);
     }
     return r->next > H2_CLOSED_KEPT ? H2_CLOSED_FORGOTTEN : H2_CLOSED_UNUSED;
 }

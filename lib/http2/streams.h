@@ -33,8 +33,8 @@ enum h2_closed {
 
 struct h2_closed_ring {
     uint32_t id[H2_CLOSED_KEPT];
-    uint8_t how[H2_CLOSED_KEPT]; /* enum h2_closed */
-    uint32_t next;               /* free-running */
+    uint64_t how;  /* of each, two bits: enum h2_closed, the first three */
+    uint32_t next; /* free-running */
 };
 
 /* NULL: none of that identifier. */
