@@ -237,10 +237,31 @@ static enum tls_result cut_off(struct tls_conn *c)
     return TLS_END;
 }
 
+/*
+ * The ephemeral keys have done their work, but OpenSSL would keep them as long as the connection: a
+ * secret that ought to be gone, and 3 KB where the group is P-256. A key that is given a type loses
+ * what it was; its shell is OpenSSL's to free.
+ */
+static void drop_key(EVP_PKEY *key)
+{
+    EVP_PKEY_set_type(key, EVP_PKEY_X25519);
+    EVP_PKEY_free(key);
+}
+
+static void drop_exchange(SSL *ssl)
+{
+    EVP_PKEY *key;
+    if (SSL_get_tmp_key(ssl, &key))
+        drop_key(key);
+    if (SSL_get_peer_tmp_key(ssl, &key))
+        drop_key(key);
+}
+
 static void opened(struct tls_conn *c)
 {
     c->flags |= TLS_CONN_OPEN;
     c->barren = 0;
+    drop_exchange(c->ssl);
     bool resumed = SSL_session_reused(c->ssl);
     if (resumed)
         c->flags |= TLS_CONN_RESUMED;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "tls/conn.h"
 
+#include <openssl/err.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 #include <openssl/ssl.h>
@@ -118,6 +119,33 @@ static void carry_a_whole_record(void)
     pair_expect(&pair.client, bytes, sizeof(bytes));
     pair_expect(&pair.server, bytes, sizeof(bytes));
 }
+
+static bool has_raw_key(EVP_PKEY *key, int (*get)(const EVP_PKEY *, unsigned char *, size_t *))
+{
+    uint8_t raw[64];
+    size_t len = sizeof(raw);
+    bool has = get(key, raw, &len) == 1;
+    EVP_PKEY_free(key);
+    ERR_clear_error();
+    return has;
+}
+
+/* Nothing is left of the keys of the exchange, at either end. */
+START_TEST(ephemeral_keys_are_gone_once_it_is_open)
+{
+    open_pair();
+    SSL *ends[] = {client_ssl(), pair.server.conn.ssl};
+    for (size_t i = 0; i < 2; i++) {
+        EVP_PKEY *key;
+        ck_assert_str_eq(SSL_group_to_name(ends[i], (int)SSL_get_negotiated_group(ends[i])),
+                         "x25519");
+        ck_assert(SSL_get_tmp_key(ends[i], &key));
+        ck_assert(!has_raw_key(key, EVP_PKEY_get_raw_private_key));
+        ck_assert(SSL_get_peer_tmp_key(ends[i], &key));
+        ck_assert(!has_raw_key(key, EVP_PKEY_get_raw_public_key));
+    }
+}
+END_TEST
 
 START_TEST(carries_a_whole_record)
 {
@@ -804,7 +832,8 @@ START_TEST(an_idle_connection_holds_no_packet)
 END_TEST
 
 UNIT_MAIN("tls/conn", setup, teardown, opens_and_carries_both_ways, counts_what_it_does,
-          carries_a_whole_record, carries_a_whole_record_in_1_2, carries_any_size_by_any_cipher,
+          ephemeral_keys_are_gone_once_it_is_open, carries_a_whole_record,
+          carries_a_whole_record_in_1_2, carries_any_size_by_any_cipher,
           a_write_is_one_record_and_fills_packets, a_read_is_one_record,
           waits_for_the_whole_of_a_record, survives_any_cut_and_any_size,
           records_are_small_at_first_and_after_silence, close_notify_ends_one_direction,
