@@ -17,12 +17,12 @@
 
 #include "base/bytes.h"
 #include "http2/internal.h"
+#include "support/h2_maker.h"
 #include "support/heap.h"
 
 #define require(ok) ((ok) ? (void)0 : abort())
 
 #define FRAMES_MAX  100u
-#define FRAME_ROOM  2048u
 #define FIELDS_MAX  64u
 #define STREAMS_MAX 256u /* identifiers below this are followed */
 #define WINDOW      2000u
@@ -467,101 +467,145 @@ static bool contains(const struct text *t, const char *what)
     return memmem(t->bytes, t->n, what, strlen(what));
 }
 
-/* Does one of these explain the step? The case ends there, for both go on from different states. */
-static bool known_difference(void)
+static bool is_message(void)
+{
+    uint8_t type = both.frame.type;
+    return type == H2_DATA || type == H2_HEADERS || type == H2_CONTINUATION;
+}
+
+/* Streams that are half-closed or closed. */
+static bool differs_by_state(void)
+{
+    const struct reaction *o = &both.ours;
+    const struct reaction *t = &both.theirs;
+    bool closed = !both.stream && !both.idle;
+    if (!is_message())
+        return false;
+    /* RFC 9113 5.1, half-closed (remote): a stream error. */
+    if (both.stream && both.state == H2_HALF_CLOSED_REMOTE && milder(H2_STREAM_CLOSED))
+        return true;
+    if (!closed || !silent(t))
+        return false;
+    /* 5.1, closed: nghttp2 has forgotten the stream and ignores all that comes for it; ours knows
+     * for a while that it ended in order, or was reset by the other side. */
+    if (both.how == H2_CLOSED_IN_ORDER)
+        return o->goaway == H2_STREAM_CLOSED;
+    if (both.how == H2_CLOSED_BY_PEER && reset_only(o, H2_STREAM_CLOSED))
+        return true;
+    /* 5.1.1: a stream that was passed over cannot be opened, and takes nothing. */
+    if (both.how == H2_CLOSED_UNUSED)
+        return o->goaway == H2_PROTOCOL_ERROR || reset_only(o, H2_STREAM_CLOSED);
+    /* 6.1: the padding of DATA that is thrown away is looked at, too. */
+    return both.frame.type == H2_DATA && (both.frame.flags & H2_FLAG_PADDED) && gone(o);
+}
+
+/* Which of two errors is told, and when. */
+static bool differs_by_order(void)
 {
     const struct reaction *o = &both.ours;
     const struct reaction *t = &both.theirs;
     const struct h2_frame *f = &both.frame;
-    bool message = f->type == H2_DATA || f->type == H2_HEADERS || f->type == H2_CONTINUATION;
-    bool closed = !both.stream && !both.idle;
-
-    /* RFC 9113 5.1, half-closed (remote): a stream error. */
-    if (message && both.stream && both.state == H2_HALF_CLOSED_REMOTE && milder(H2_STREAM_CLOSED))
-        return true;
-    /* 8.1.1: content before a response's head makes it malformed, which is a stream error. */
-    if (f->type == H2_DATA && both.client && both.stream &&
-        (milder(H2_PROTOCOL_ERROR) ||
-         (reset_only(o, H2_PROTOCOL_ERROR) && silent(t) && t->content == 0)))
-        return true;
-    /* 8.3.1: neither userinfo in :authority nor a fragment in :path. */
-    if (message && reset_only(o, H2_PROTOCOL_ERROR) && t->resets == 0 && !gone(t) &&
-        (contains(&t->told, "|a=u@h") || contains(&t->told, "|p=/#")))
-        return true;
-    /* 6.1: the padding of DATA that is thrown away is looked at, too. */
-    if (f->type == H2_DATA && (f->flags & H2_FLAG_PADDED) && closed && gone(o) && silent(t))
-        return true;
-    /* 6.3: what is wrong with PRIORITY is told; nghttp2 does not look at it after it has sent
-     * SETTINGS_NO_RFC7540_PRIORITIES. */
-    if (f->type == H2_PRIORITY &&
-        (silent(t) || milder(H2_FRAME_SIZE_ERROR) || milder(H2_PROTOCOL_ERROR)))
-        return true;
-    /* RFC 7540 5.3.1: a stream that depends on itself is a stream's error. nghttp2 ends the
-     * connection, or does not look. */
-    if (f->type == H2_HEADERS && (f->flags & H2_FLAG_PRIORITY) && depends_on_itself() &&
-        reset_only(o, H2_PROTOCOL_ERROR))
-        return true;
-    /* RFC 9113 8.4: nghttp2 refuses a push that comes before the ACK of ENABLE_PUSH. No server can
-     * have made one, for our SETTINGS come before the request that it belongs to. */
-    if (f->type == H2_PUSH_PROMISE && both.client && o->goaway == H2_PROTOCOL_ERROR && !gone(t))
-        return true;
+    bool whole = f->flags & H2_FLAG_END_HEADERS;
     /* 6.2: nghttp2 looks whose stream it is before the block is whole, ours when it is, for the
      * block has to be decoded in any case (4.3). */
     if (f->type == H2_HEADERS && (both.idle || both.state == H2_HALF_CLOSED_REMOTE) &&
         (t->goaway == H2_PROTOCOL_ERROR || t->goaway == H2_STREAM_CLOSED) &&
-        (o->goaway == H2_COMPRESSION_ERROR || !(f->flags & H2_FLAG_END_HEADERS)))
+        (o->goaway == H2_COMPRESSION_ERROR || !whole))
+        return true;
+    /* nghttp2 resets a stream at the first field that is malformed, ours as above. */
+    if (is_message() && !whole && reset_only(t, H2_PROTOCOL_ERROR) && silent(o))
+        return true;
+    /* Padding that does not fit, and DATA for a stream that has ended; a push that is not allowed,
+     * of fields that do not decode. */
+    return gone(o) && gone(t) && (f->type == H2_DATA || f->type == H2_PUSH_PROMISE);
+}
+
+/* What makes a message malformed. */
+static bool differs_by_message(void)
+{
+    const struct reaction *o = &both.ours;
+    const struct reaction *t = &both.theirs;
+    if (!is_message() || gone(o))
+        return false;
+    /* 8.1.1: content before a response's head makes it malformed, which is a stream error. */
+    if (both.frame.type == H2_DATA && both.client && both.stream &&
+        (milder(H2_PROTOCOL_ERROR) || (reset_only(o, H2_PROTOCOL_ERROR) && silent(t))))
+        return true;
+    if (gone(t))
+        return false;
+    /* 8.1.1: ours knows by the header of DATA that it is not what content-length says, nghttp2
+     * when it has told the content. */
+    if (both.frame.type == H2_DATA && reset_only(o, H2_PROTOCOL_ERROR) &&
+        reset_only(t, H2_PROTOCOL_ERROR))
+        return true;
+    /* 10.5.1: ours sends no head that is larger than what the other side says it takes. */
+    if (reset_only(o, H2_CANCEL) && both.conn.peers.header_list < 1000)
+        return true;
+    /* 8.3.1: neither userinfo in :authority nor a fragment in :path; host is the same as
+     * :authority. */
+    if (reset_only(o, H2_PROTOCOL_ERROR) && t->resets == 0)
+        if (contains(&t->told, "|a=u@h") || contains(&t->told, "|p=/#") ||
+            (contains(&both.block, "host") && contains(&both.block, ":authority")))
+            return true;
+    if (!contains(&both.block, "content-length"))
+        return false;
+    /* RFC 9110 8.6 and 9.3.6: a response's content-length where it should not be: nghttp2 finds it
+     * malformed (1xx, 204), or leaves it out (CONNECT). 8.6: the same one twice may count as one.
+     * 6.5.1: in trailers ours leaves it out. */
+    return both.client || (reset_only(t, H2_PROTOCOL_ERROR) && contains(&o->told, "head")) ||
+           contains(&o->told, "trailers");
+}
+
+/* Priorities, which both read and ours does not follow. */
+static bool differs_by_priority(void)
+{
+    const struct reaction *o = &both.ours;
+    const struct reaction *t = &both.theirs;
+    const struct h2_frame *f = &both.frame;
+    /* RFC 9113 6.3: what is wrong with PRIORITY is told, and is a stream's error. nghttp2 does not
+     * look at it after it has sent SETTINGS_NO_RFC7540_PRIORITIES. */
+    if (f->type == H2_PRIORITY)
+        return silent(t) || milder(H2_FRAME_SIZE_ERROR) || milder(H2_PROTOCOL_ERROR);
+    /* RFC 7540 5.3.1: that a stream depends on itself is a stream's error. nghttp2 ends the
+     * connection, or does not look. */
+    if (f->type == H2_HEADERS && (f->flags & H2_FLAG_PRIORITY) && depends_on_itself())
+        return reset_only(o, H2_PROTOCOL_ERROR);
+    /* RFC 9218 7.1: errors that nghttp2 lets pass, of whom it comes from and of stream 0. */
+    return f->type == H2_PRIORITY_UPDATE && (both.client || both.word == 0) &&
+           o->goaway == H2_PROTOCOL_ERROR && silent(t);
+}
+
+static bool differs_by_control(void)
+{
+    const struct reaction *o = &both.ours;
+    const struct reaction *t = &both.theirs;
+    const struct h2_frame *f = &both.frame;
+    /* RFC 9113 8.4: nghttp2 refuses a push that comes before the ACK of ENABLE_PUSH. No server can
+     * have made one, for our SETTINGS come before the request that it belongs to. */
+    if (f->type == H2_PUSH_PROMISE)
+        return both.client && o->goaway == H2_PROTOCOL_ERROR && !gone(t);
+    /* 6.9: an increment of 0 is a stream's error, on a stream. */
+    if (f->type == H2_WINDOW_UPDATE)
+        return both.word == 0 && !both.idle && reset_only(o, H2_PROTOCOL_ERROR) &&
+               (silent(t) || t->goaway == H2_PROTOCOL_ERROR);
+    /* 6.9.2: windows that overflow by a change of the first one end the connection; nghttp2 resets
+     * their streams. */
+    if (f->type == H2_SETTINGS && o->goaway == H2_FLOW_CONTROL_ERROR && !gone(t) && t->resets > 0)
         return true;
     /* 6.5.3: of values for the same setting nghttp2 sees the last only. */
-    if (f->type == H2_SETTINGS && silent(t) && f->length > H2_SETTINGS_ENTRY && gone(o))
-        return true;
-    /* RFC 9110 8.6 and 9.3.6: a response's content-length where it should not be: nghttp2 finds it
-     * malformed (1xx, 204), or leaves it out (CONNECT). */
-    if (message && both.client && contains(&both.block, "content-length") && !gone(o) && !gone(t))
-        return true;
-    /* RFC 9113 8.3.1: host and :authority differ. */
-    if (message && reset_only(o, H2_PROTOCOL_ERROR) && contains(&both.block, "host") &&
-        contains(&both.block, ":authority"))
-        return true;
-    /* Wrong in more than one way: padding that does not fit, and DATA for a stream that has ended;
-     * a push that is not allowed, of fields that do not decode. */
-    if (gone(o) && gone(t) &&
-        ((f->type == H2_DATA && (f->flags & H2_FLAG_PADDED)) || f->type == H2_PUSH_PROMISE))
-        return true;
-    /* RFC 9110 8.6: the same content-length twice may count as one. */
-    if (message && reset_only(t, H2_PROTOCOL_ERROR) && contains(&both.block, "content-length") &&
-        contains(&o->told, "head"))
-        return true;
-    /* nghttp2 resets a stream at the first field that is malformed, ours when the block is whole.
-     */
-    if (message && !(f->flags & H2_FLAG_END_HEADERS) && reset_only(t, H2_PROTOCOL_ERROR) &&
-        silent(o))
-        return true;
-    /* RFC 9218 7.1: errors that nghttp2 lets pass, of whom it comes from and of stream 0. */
-    if (f->type == H2_PRIORITY_UPDATE && (both.client || both.word == 0) &&
-        o->goaway == H2_PROTOCOL_ERROR && silent(t))
-        return true;
-    /* RFC 9113 6.5.3 and 6.8 do not ask to end a connection for an ACK of nothing, or for a GOAWAY
-     * that names a stream which only the other side could open. */
-    if ((f->type == H2_SETTINGS && f->flags == H2_FLAG_ACK) || f->type == H2_GOAWAY)
-        if (silent(o) && t->goaway == H2_PROTOCOL_ERROR)
-            return true;
-    /* 6.9: an increment of 0 is a stream's error, on a stream. */
-    if (f->type == H2_WINDOW_UPDATE && both.word == 0 && !both.idle &&
-        reset_only(o, H2_PROTOCOL_ERROR) && (silent(t) || t->goaway == H2_PROTOCOL_ERROR))
-        return true;
-    /* 5.1, closed: nghttp2 has forgotten the stream and ignores all that comes for it; ours knows
-     * for a while that it ended in order, or was reset by the other side. */
-    if (message && closed && both.how == H2_CLOSED_IN_ORDER && o->goaway == H2_STREAM_CLOSED &&
-        silent(t))
-        return true;
-    if (message && closed && (both.how == H2_CLOSED_BY_PEER || both.how == H2_CLOSED_UNUSED) &&
-        reset_only(o, H2_STREAM_CLOSED) && silent(t))
-        return true;
-    /* 5.1.1: a stream that was passed over cannot be opened. */
-    if (f->type == H2_HEADERS && closed && both.how == H2_CLOSED_UNUSED &&
-        o->goaway == H2_PROTOCOL_ERROR && silent(t))
-        return true;
-    return false;
+    if (f->type == H2_SETTINGS && silent(t) && gone(o))
+        return f->length > H2_SETTINGS_ENTRY;
+    /* 6.5.3 and 6.8 do not ask to end a connection for an ACK of nothing, or for a GOAWAY that
+     * names a stream which only the other side could open. */
+    return ((f->type == H2_SETTINGS && f->flags == H2_FLAG_ACK) || f->type == H2_GOAWAY) &&
+           silent(o) && t->goaway == H2_PROTOCOL_ERROR;
+}
+
+/* Does one of these explain the step? The case ends there, for both go on from different states. */
+static bool known_difference(void)
+{
+    return differs_by_state() || differs_by_order() || differs_by_message() ||
+           differs_by_priority() || differs_by_control();
 }
 
 /* ---- a step ---- */
@@ -643,238 +687,17 @@ static bool step(const uint8_t *bytes, size_t n)
     return !gone(&both.ours) && !h2_is_done(&both.conn);
 }
 
-/* ---- frames made of the input ---- */
-
-struct maker {
-    struct reader *in;
-    uint32_t next; /* stream to open */
-    uint8_t *at;
-};
-
-static void put_literal(struct maker *m, uint8_t kind, const char *name, const char *value)
-{
-    *m->at++ = kind;
-    size_t n = strlen(name);
-    *m->at++ = (uint8_t)n;
-    memcpy(m->at, name, n);
-    m->at += n;
-    n = strlen(value);
-    *m->at++ = (uint8_t)n;
-    memcpy(m->at, value, n);
-    m->at += n;
-}
-
-struct pair {
-    const char *name;
-    const char *value;
-};
-
-static const struct pair fields[] = {
-    {"x-a", "1"},
-    {"cookie", "a=b"},
-    {"cookie", "c=d"},
-    {"content-length", "0"},
-    {"content-length", "5"},
-    {"te", "trailers"},
-    {"host", "a.example"},
-    {"x-empty", ""},
-    {"accept", "text/html"},
-    {"te", "gzip"},
-    {"connection", "close"},
-    {"Upper", "1"},
-    {"x-b", "a\nb"},
-    {"x-c", " space"},
-    {":path", "/late"},
-    {":unknown", "x"},
-    {"transfer-encoding", "chunked"},
-    {"content-length", "x"},
-    {"host", "b.example"},
-    {"", "no name"},
-    {"x d", "space in its name"},
-    {":protocol", "websocket"},
-    {":status", "200"},
-    {"upgrade", "h2c"},
-    {"content-length", "10"},
-    {"content-length", "18446744073709551616"},
-    {"x-high", "\x80\xff"},
-    {"proxy-connection", "x"},
-    {"keep-alive", "x"},
-    {"date", "Mon"},
-    {"x-tab", "a\tb"},
-    {"x-del", "\x7f"},
-};
-
-static const char *const methods[] = {"GET",     "POST", "HEAD", "CONNECT",
-                                      "OPTIONS", "get",  "",     "A B"};
-static const char *const paths[] = {"/", "/a?b", "*", "", "no-slash", "/#", "/ ", "/\x80"};
-static const char *const authorities[] = {"a.example", "a.example:80", "",    "u@h",
-                                          "[::1]:8",   "a b",          "a:b", "a/b"};
-static const char *const statuses[] = {"200", "204", "304", "100", "103", "101", "20", "2000"};
-
-static void make_fields(struct maker *m, uint8_t how)
-{
-    for (unsigned n = how & 3; n > 0; n--) {
-        uint8_t which = reader_u8(m->in);
-        const struct pair *f = &fields[which % (sizeof(fields) / sizeof(fields[0]))];
-        put_literal(m, which & 0x80 ? 0x40 : 0, f->name, f->value);
-    }
-}
-
-static void make_block(struct maker *m)
-{
-    uint8_t how = reader_u8(m->in);
-    uint8_t which = reader_u8(m->in);
-    if (how & 0x80) { /* trailers, or pseudo-header fields are missing */
-        make_fields(m, how);
-        return;
-    }
-    if (both.client) {
-        put_literal(m, 0x40, ":status", statuses[which & 7]);
-        make_fields(m, how);
-        return;
-    }
-    put_literal(m, 0, ":method", methods[which & (how & 4 ? 7 : 1)]);
-    if (how & 8) {
-        put_literal(m, 0, ":scheme", how & 16 ? "https" : "1x");
-    } else {
-        *m->at++ = 0x87;
-    }
-    if (!(how & 32))
-        put_literal(m, 0x40, ":path", paths[how & 4 ? which >> 3 & 7 : which >> 3 & 1]);
-    if (how & 64)
-        put_literal(m, 0x10, ":authority", authorities[how & 4 ? which >> 6 : 0]);
-    if (how & 64 && how & 4 && which & 1)
-        put_literal(m, 0x10, ":authority", authorities[which & 7]);
-    make_fields(m, how);
-}
-
-static void make_bytes(struct maker *m, unsigned n)
-{
-    for (; n > 0; n--)
-        *m->at++ = reader_u8(m->in);
-}
-
-static void make_word(struct maker *m, uint32_t w)
-{
-    store_be32(m->at, w);
-    m->at += 4;
-}
-
-static void make_setting(struct maker *m)
-{
-    static const uint32_t values[] = {0,     1,          2,          100,        4096,  16383,
-                                      16384, 65535,      0x7fffffff, 0x80000000, 65536, 16777215,
-                                      5,     0xffffffff, 1000,       16777216};
-    uint8_t how = reader_u8(m->in);
-    m->at += h2_setting_write(m->at, how >> 4, values[how & 15]);
-}
-
-/* An increment, or an error code, and such. */
-static uint32_t some_number(struct maker *m)
-{
-    static const uint32_t numbers[] = {0, 1, 7, 8, 1000, 65535, 0x7fffffff, 0x7fff0000};
-    uint8_t how = reader_u8(m->in);
-    return how & 0x80 ? how & 0x7f : numbers[how & 7];
-}
-
-static uint32_t make_stream(struct maker *m, uint8_t type)
-{
-    uint8_t which = reader_u8(m->in);
-    if (which & 0x80 && type == H2_HEADERS) {
-        m->next += 2;
-        return m->next - 2;
-    }
-    return which & 0x40 ? which & 15 : (which & 7) * 2u + 1;
-}
-
-static void make_payload(struct maker *m, uint8_t type)
-{
-    switch (type) {
-    case H2_HEADERS:
-    case H2_CONTINUATION: make_block(m); break;
-    case H2_DATA: {
-        uint32_t n = reader_u8(m->in) * (reader_u8(m->in) % 5u);
-        memset(m->at, (int)n, n);
-        m->at += n;
-        break;
-    }
-    case H2_SETTINGS:
-        for (unsigned n = reader_u8(m->in) & 3; n > 0; n--)
-            make_setting(m);
-        break;
-    case H2_PING: make_bytes(m, 8); break;
-    case H2_GOAWAY:
-        make_word(m, some_number(m));
-        make_word(m, some_number(m));
-        break;
-    case H2_PRIORITY:
-        make_word(m, some_number(m));
-        make_bytes(m, 1);
-        break;
-    case H2_PRIORITY_UPDATE:
-        make_word(m, some_number(m));
-        memcpy(m->at, "u=1", 3);
-        m->at += 3;
-        break;
-    case H2_RST_STREAM:
-    case H2_WINDOW_UPDATE: make_word(m, some_number(m)); break;
-    default: make_bytes(m, reader_u8(m->in) & 31); break;
-    }
-}
-
-static const uint8_t types[16] = {
-    H2_HEADERS,      H2_HEADERS,      H2_HEADERS,         H2_DATA,
-    H2_DATA,         H2_SETTINGS,     H2_SETTINGS,        H2_PING,
-    H2_GOAWAY,       H2_PRIORITY,     H2_RST_STREAM,      H2_WINDOW_UPDATE,
-    H2_CONTINUATION, H2_PUSH_PROMISE, H2_PRIORITY_UPDATE, 0x20};
-
-/* Returns its size; out has room. */
-static size_t make_frame(struct maker *m, uint8_t *out)
-{
-    uint8_t how = reader_u8(m->in);
-    uint8_t flags = reader_u8(m->in);
-    struct h2_frame f = {.type = types[how & 15]};
-    f.flags = flags & (H2_FLAG_END_STREAM | H2_FLAG_PADDED | H2_FLAG_PRIORITY);
-    bool whole = f.type == H2_HEADERS || f.type == H2_CONTINUATION;
-    if (whole && !(flags & 2))
-        f.flags |= H2_FLAG_END_HEADERS;
-    if (f.type == H2_SETTINGS || f.type == H2_PING)
-        f.flags = how >> 4 == 1 ? H2_FLAG_ACK : 0;
-    bool connection = f.type == H2_SETTINGS || f.type == H2_PING || f.type == H2_GOAWAY ||
-                      f.type == H2_PRIORITY_UPDATE || (f.type == H2_WINDOW_UPDATE && how & 0x80);
-    f.stream = connection && how >> 4 != 2 ? 0 : make_stream(m, f.type);
-    bool padded = f.flags & H2_FLAG_PADDED && (f.type == H2_HEADERS || f.type == H2_DATA);
-    m->at = out + H2_FRAME_HEADER;
-    if (padded)
-        *m->at++ = flags >> 6 ? 3 : flags & 0x10 ? 255 : 0;
-    if (f.flags & H2_FLAG_PRIORITY && f.type == H2_HEADERS) {
-        make_word(m, some_number(m));
-        *m->at++ = 16;
-    }
-    if (!(f.flags == H2_FLAG_ACK && f.type == H2_SETTINGS))
-        make_payload(m, f.type);
-    if (padded && flags >> 6) {
-        memset(m->at, 0, 3);
-        m->at += 3;
-    }
-    if (how >> 4 == 3) /* too short, by one */
-        m->at -= m->at > out + H2_FRAME_HEADER;
-    if (how >> 4 == 4)
-        *m->at++ = 0;
-    f.length = (uint32_t)(m->at - out) - H2_FRAME_HEADER;
-    h2_frame_write(out, &f);
-    return H2_FRAME_HEADER + f.length;
-}
+/* ---- where frames come from ---- */
 
 static void made(struct reader *in)
 {
-    static uint8_t out[FRAME_ROOM];
-    struct maker m = {.in = in, .next = both.client ? 2 : 1};
+    static uint8_t out[H2_MAKER_ROOM];
+    struct h2_maker m = {.in = in, .client = both.client, .next = both.client ? 2 : 1};
     static const uint8_t settings[9] = {0, 0, 0, H2_SETTINGS};
     if (!step(settings, sizeof(settings)))
         return;
     for (unsigned n = 0; n < FRAMES_MAX && reader_left(in) > 0; n++)
-        if (!step(out, make_frame(&m, out)))
+        if (!step(out, h2_make_frame(&m, out)))
             return;
 }
 
