@@ -191,17 +191,21 @@ void session_shutdown(struct session *x, tick_t now)
 static bool start(struct session *x, tick_t now)
 {
     const struct stack_listener *cfg = &x->listener->cfg;
-    if (!x->secure)
+    if (!cfg->tls)
         return session_begin(x, now);
+    /* First what costs little, for a flood of them. */
+    if (!handshake_enter(x, &x->peer.addr) || !tls_accept(&x->tls, &x->stack->tls, cfg->tls, now))
+        return false;
+    x->secure = true;
     x->handshake_at = tick_after(now, cfg->handshake_timeout);
     wheel_arm(&x->stack->wheel, &x->timer, x->handshake_at);
-    return handshake_enter(x, &x->peer.addr);
+    return true;
 }
 
 static void fire(struct timer *t, tick_t now);
 
 /* NULL: no memory, or at the bound. */
-static struct session *make(struct conn *c, const struct http_service *service, tick_t now)
+static struct session *make(struct conn *c, const struct http_service *service)
 {
     struct stack *s = stack_of(c);
     struct listener *l = c->listener;
@@ -209,15 +213,10 @@ static struct session *make(struct conn *c, const struct http_service *service, 
     struct session *x = slab_alloc(s->sessions.slab, &handle);
     if (!x)
         return NULL;
-    if (l->cfg.tls && !tls_accept(&x->tls, &s->tls, l->cfg.tls, now)) {
-        slab_free(s->sessions.slab, x);
-        return NULL;
-    }
     x->stack = s;
     x->conn = c;
     x->listener = l;
     x->service = service;
-    x->secure = l->cfg.tls;
     x->settings = s->sessions.settings;
     x->settings->users++;
     x->peer = (struct http_peer){.env = &s->http,
@@ -245,7 +244,7 @@ static void on_opened(struct stream *stream)
     tick_t now = c->tcp.tcp->now;
     /* Its listener may have become another's since its SYN. */
     const struct http_service *service = http_service_of(c->listener->cfg.service);
-    struct session *x = service ? make(c, service, now) : NULL;
+    struct session *x = service ? make(c, service) : NULL;
     if (!x) {
         stream_abort(stream);
         return;
@@ -448,11 +447,8 @@ bool sessions_create(struct stack *s, const struct h2_settings *settings, tick_t
                      tick_t now)
 {
     struct sessions *all = &s->sessions;
-    s->http = (struct http_env){.mem = s->env.mem,
-                                .pool = s->env.pool,
-                                .worker = s->worker,
-                                .now = now,
-                                .ctx = s->env.ctx};
+    s->http = (struct http_env){
+        .mem = s->env.mem, .pool = s->env.pool, .worker = s->worker, .now = now, .ctx = s->env.ctx};
     list_init(&all->handshakes);
     list_init(&all->reading);
     list_init(&all->writing);
