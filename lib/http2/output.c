@@ -149,6 +149,8 @@ bool h2_wants_output(const struct h2_conn *c)
         return false;
     if (h2_queue_bytes(&c->out) > 0)
         return true;
+    if (h2_has(c, H2_CONN_FAILED))
+        return false;
     return h2_has(c, H2_CONN_WINDOW_DUE) || !list_empty(&c->crediting) ||
            (c->send_window > 0 && !list_empty(&c->sending));
 }

@@ -484,6 +484,21 @@ START_TEST(a_tunnel_takes_content_alone)
 }
 END_TEST
 
+/* Not even WINDOW_UPDATE, though content that nobody takes any more is credited. */
+START_TEST(a_failed_connection_wants_nothing)
+{
+    uint8_t out[1024];
+    struct h2_conn *c = &pair.server.conn;
+    begin_by_hand();
+    h2_credit(c, NULL, pair.settings[1].connection_window / 2);
+    h2_fail(c, H2_PROTOCOL_ERROR);
+    ck_assert(h2_has(c, H2_CONN_WINDOW_DUE));
+    ck_assert(h2_wants_output(c));
+    said(out, sizeof(out));
+    ck_assert(!h2_wants_output(c));
+}
+END_TEST
+
 UNIT_MAIN("conn", setup, teardown, settings_are_exchanged, a_request_is_answered,
           an_answer_without_content_ends_with_its_head, content_comes_whole, an_upload_comes_back,
           trailers_pass_both_ways, an_abort_resets_the_stream_alone,
@@ -494,4 +509,4 @@ UNIT_MAIN("conn", setup, teardown, settings_are_exchanged, a_request_is_answered
           a_head_that_is_too_large_is_always_answered, headers_are_waited_for,
           last_words_are_given_up_in_time, a_client_keeps_to_the_number_of_streams,
           streams_beyond_goaway_are_passed_over, what_is_no_tunnel_is_not_waited_for,
-          a_tunnel_takes_content_alone)
+          a_tunnel_takes_content_alone, a_failed_connection_wants_nothing)
