@@ -12,7 +12,26 @@
  * that each fits the next one's wish. */
 #define RECORD_LEAST ((size_t)16 << 10)
 #define RECORD_MOST  ((size_t)20 << 10)
-#define KEPT_MAX     64 /* by a thread: what one turn of a worker may need */
+#define RECORDS_KEPT 64 /* by a thread: what one turn of a worker may need */
+
+/* Others: by classes of so many bytes, a block's what it has at least, a wish's what it takes. */
+#define STEP       16u
+#define OVERHEAD   8u /* the C library's, by which its blocks miss a multiple of STEP */
+#define CLASSES    (8192u / STEP)
+#define KEPT_BYTES (1u << 20) /* of them, by a thread */
+
+/* By a thread, of each class. None under AddressSanitizer, which is to see who uses one afterwards.
+ */
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define CLASS_KEPT 0u
+#endif
+#elif defined(__SANITIZE_ADDRESS__)
+#define CLASS_KEPT 0u
+#endif
+#ifndef CLASS_KEPT
+#define CLASS_KEPT 32u
+#endif
 
 #define SLOTS 128 /* threads beyond share one */
 
@@ -31,10 +50,16 @@ struct kept {
     struct kept *next;
 };
 
-static _Thread_local struct thread {
-    struct slot *slot;
+struct kept_list {
     struct kept *first;
     unsigned n;
+};
+
+static _Thread_local struct thread {
+    struct slot *slot;
+    struct kept_list records;
+    struct kept_list class[CLASSES];
+    size_t bytes; /* in class */
 } thread;
 
 static struct slot *slot(void)
@@ -65,34 +90,68 @@ static bool is_record(size_t size)
     return size >= RECORD_LEAST && size <= RECORD_MOST;
 }
 
+/* NULL: there is none. */
+static void *pop(struct kept_list *l)
+{
+    struct kept *k = l->first;
+    if (!k)
+        return NULL;
+    l->first = k->next;
+    l->n--;
+    return k;
+}
+
+static void push(struct kept_list *l, void *block)
+{
+    struct kept *k = block;
+    k->next = l->first;
+    l->first = k;
+    l->n++;
+}
+
+static void *take_record(void)
+{
+    void *block = pop(&thread.records);
+    return block ? block : count_in(malloc(RECORD_MOST));
+}
+
 static void *take(size_t size, const char *file, int line)
 {
     (void)file;
     (void)line;
-    if (!is_record(size))
-        return size ? count_in(malloc(size)) : NULL;
-    struct kept *k = thread.first;
-    if (!k)
-        return count_in(malloc(RECORD_MOST));
-    thread.first = k->next;
-    thread.n--;
-    return k;
+    if (is_record(size))
+        return take_record();
+    size_t class = (size + OVERHEAD + STEP - 1) / STEP;
+    void *block = class < CLASSES ? pop(&thread.class[class]) : NULL;
+    if (block) {
+        thread.bytes -= malloc_usable_size(block);
+        return block;
+    }
+    return size ? count_in(malloc(size)) : NULL;
+}
+
+/* Is it kept for the next that wants one? */
+static bool keep(void *block, size_t size)
+{
+    size_t class = (size + OVERHEAD) / STEP;
+    if (size >= RECORD_MOST && size < RECORD_MOST + 64 && thread.records.n < RECORDS_KEPT) {
+        push(&thread.records, block);
+        return true;
+    }
+    if (size < sizeof(struct kept) || class >= CLASSES || thread.class[class].n >= CLASS_KEPT ||
+        thread.bytes + size > KEPT_BYTES)
+        return false;
+    push(&thread.class[class], block);
+    thread.bytes += size;
+    return true;
 }
 
 static void give(void *block, const char *file, int line)
 {
     (void)file;
     (void)line;
-    if (!block)
+    if (!block || keep(block, malloc_usable_size(block)))
         return;
-    size_t size = malloc_usable_size(block);
-    if (size >= RECORD_MOST && size < RECORD_MOST + 64 && thread.n < KEPT_MAX) {
-        struct kept *k = block;
-        k->next = thread.first;
-        thread.first = k;
-        thread.n++;
-        return;
-    }
     count_out(block);
     free(block);
 }
@@ -126,13 +185,19 @@ uint64_t openssl_memory_bytes(void)
     return sum > 0 ? (uint64_t)sum : 0;
 }
 
+static void free_all(struct kept_list *l)
+{
+    void *block;
+    while ((block = pop(l))) {
+        count_out(block);
+        free(block);
+    }
+}
+
 void openssl_memory_trim(void)
 {
-    while (thread.first) {
-        struct kept *k = thread.first;
-        thread.first = k->next;
-        count_out(k);
-        free(k);
-    }
-    thread.n = 0;
+    free_all(&thread.records);
+    for (unsigned i = 0; i < CLASSES; i++)
+        free_all(&thread.class[i]);
+    thread.bytes = 0;
 }

@@ -3,9 +3,10 @@
 #define MILLRACE_APP_OPENSSL_MEMORY_H
 
 /*
- * OpenSSL's memory: counted, and with a short way for the buffers of records. A connection that has
+ * OpenSSL's memory: counted, and with a short way for what comes and goes. A connection that has
  * nothing to send gives its 16 KiB buffers back (SSL_MODE_RELEASE_BUFFERS) and takes others with
- * the next record, so these come and go at the rate of records; each thread keeps a few.
+ * the next record; a handshake takes a thousand small blocks, and gives most of them back at once.
+ * Each thread keeps some for the next, within a bound.
  */
 
 #include <stdbool.h>

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "app/openssl_memory.h"
 
+#include <malloc.h>
 #include <pthread.h>
+#include <string.h>
 
 #include <openssl/crypto.h>
 
@@ -29,12 +31,51 @@ START_TEST(blocks_are_counted)
     ck_assert_uint_ge(openssl_memory_bytes(), before + 100000);
     p = OPENSSL_realloc(p, 10);
     OPENSSL_free(p);
+    openssl_memory_trim();
     ck_assert_uint_eq(openssl_memory_bytes(), before);
     OPENSSL_free(NULL);
     ck_assert_ptr_null(OPENSSL_malloc(0));
     p = OPENSSL_realloc(NULL, 5);
     ck_assert_ptr_nonnull(p);
     OPENSSL_free(p);
+    openssl_memory_trim();
+    ck_assert_uint_eq(openssl_memory_bytes(), before);
+}
+END_TEST
+
+/* Each is large enough for whoever gets it next. */
+START_TEST(small_blocks_are_kept)
+{
+    for (size_t size = 1; size < 8300; size++) {
+        char *p = OPENSSL_malloc(size);
+        ck_assert_uint_ge(malloc_usable_size(p), size);
+        memset(p, 1, size);
+        OPENSSL_free(p);
+    }
+    openssl_memory_trim();
+    uint64_t before = openssl_memory_bytes();
+    OPENSSL_free(OPENSSL_malloc(100));
+    uint64_t kept = openssl_memory_bytes();
+    OPENSSL_free(OPENSSL_malloc(100));
+    ck_assert_uint_eq(openssl_memory_bytes(), kept);
+    openssl_memory_trim();
+    ck_assert_uint_eq(openssl_memory_bytes(), before);
+}
+END_TEST
+
+START_TEST(no_more_than_a_bound_is_kept)
+{
+    enum { N = 1000 };
+    void *p[N];
+    uint64_t before = openssl_memory_bytes();
+    for (size_t size = 256; size <= 8192; size += 256) {
+        for (int i = 0; i < N; i++)
+            p[i] = OPENSSL_malloc(size);
+        for (int i = 0; i < N; i++)
+            OPENSSL_free(p[i]);
+        ck_assert_uint_le(openssl_memory_bytes(), before + (1 << 20));
+    }
+    openssl_memory_trim();
     ck_assert_uint_eq(openssl_memory_bytes(), before);
 }
 END_TEST
@@ -98,5 +139,6 @@ START_TEST(a_block_may_end_on_another_thread)
 }
 END_TEST
 
-UNIT_MAIN("openssl_memory", setup, teardown, blocks_are_counted, buffers_of_records_are_kept,
-          no_more_than_some_are_kept, a_block_may_end_on_another_thread)
+UNIT_MAIN("openssl_memory", setup, teardown, blocks_are_counted, small_blocks_are_kept,
+          no_more_than_a_bound_is_kept, buffers_of_records_are_kept, no_more_than_some_are_kept,
+          a_block_may_end_on_another_thread)
