@@ -45,6 +45,16 @@ static int encode(struct h2_conn *c, const struct http_head *h, const struct h2_
              : hpack_encode_trailers(&c->encoder, t->field, t->n, to, room);
 }
 
+/* The head that was sent last, again. */
+static bool repeat_output(struct h2_conn *c, uint32_t id, const struct http_head *h, bool end)
+{
+    uint8_t *to = h2_queue_room(c, H2_FRAME_HEADER + H2_MEMO_ANSWERED);
+    uint32_t n = to ? h2_memo_answered(&c->h2->memo, c, h->same, to + H2_FRAME_HEADER) : 0;
+    if (n > 0)
+        h2_queue_push(c, cut(c, to, id, n, end));
+    return n > 0;
+}
+
 static bool block_output(struct h2_conn *c, uint32_t id, const struct http_head *h,
                          const struct h2_trailers *t, bool end)
 {
@@ -54,6 +64,7 @@ static bool block_output(struct h2_conn *c, uint32_t id, const struct http_head 
             return false;
         int n = encode(c, h, t, to + H2_FRAME_HEADER, room);
         if (n >= 0) {
+            h2_memo_answer(&c->h2->memo, c, h ? h->same : 0, to + H2_FRAME_HEADER, (uint32_t)n);
             h2_queue_push(c, cut(c, to, id, (uint32_t)n, end));
             return true;
         }
@@ -67,6 +78,8 @@ static bool block_output(struct h2_conn *c, uint32_t id, const struct http_head 
 
 bool h2_head_output(struct h2_conn *c, uint32_t id, const struct http_head *h, bool end)
 {
+    if (h->same && repeat_output(c, id, h, end))
+        return true;
     if (c->peers.header_list != UINT32_MAX && hpack_list_size(h) > c->peers.header_list)
         return false;
     return block_output(c, id, h, NULL, end);
@@ -174,7 +187,8 @@ static void response_input(struct h2_conn *c, struct h2_stream *s, bool end)
     }
     bool final = head.status >= 200;
     bool bodiless = is_bodiless(s, &head);
-    if ((!final && end) || (final && !bodiless && !length_ok(&head, end))) {
+    bool counts = final && !bodiless && !(s->flags & H2_STREAM_TUNNEL); /* RFC 9110 9.3.6 */
+    if ((!final && end) || (counts && !length_ok(&head, end))) {
         h2_stream_malformed(c, s->id, s);
         return;
     }
@@ -240,6 +254,7 @@ static void late_block(struct h2_conn *c, uint32_t id)
 static bool decode(struct h2_conn *c, const uint8_t *block, uint32_t len)
 {
     const struct h2_settings *s = c->settings;
+    c->h2->memo.from = NULL; /* its head stood where this one will */
     int e = hpack_decode(&c->decoder, &c->h2->fields, block, len, true, true, s->header_fields,
                          s->header_list);
     if (e == HPACK_E_BOMB)
