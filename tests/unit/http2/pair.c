@@ -19,10 +19,13 @@ static void echo_data(struct stream *s, struct pkt *view, bool end)
 {
     if (view) {
         uint32_t n = view->len;
-        stream_write_pkt(s, view);
+        if (s->bits & STREAM_OUT_END) /* answered before it came */
+            pkt_free(view);
+        else
+            stream_write_pkt(s, view);
         stream_consume(s, n);
     }
-    if (!end && !stream_writable(s))
+    if (!end && !(s->bits & STREAM_OUT_END) && !stream_writable(s))
         stream_hold(s);
     if (!end)
         return;
