@@ -124,7 +124,7 @@ static void *take(size_t size, const char *file, int line)
     size_t class = (size + OVERHEAD + STEP - 1) / STEP;
     void *block = class < CLASSES ? pop(&thread.class[class]) : NULL;
     if (block) {
-        thread.bytes -= malloc_usable_size(block);
+        thread.bytes -= class * STEP;
         return block;
     }
     return size ? count_in(malloc(size)) : NULL;
@@ -139,10 +139,10 @@ static bool keep(void *block, size_t size)
         return true;
     }
     if (size < sizeof(struct kept) || class >= CLASSES || thread.class[class].n >= CLASS_KEPT ||
-        thread.bytes + size > KEPT_BYTES)
+        thread.bytes > KEPT_BYTES)
         return false;
     push(&thread.class[class], block);
-    thread.bytes += size;
+    thread.bytes += class * STEP;
     return true;
 }
 
