@@ -139,7 +139,7 @@ static bool keep(void *block, size_t size)
         return true;
     }
     if (size < sizeof(struct kept) || class >= CLASSES || thread.class[class].n >= CLASS_KEPT ||
-        thread.bytes > KEPT_BYTES)
+        thread.bytes + class * STEP > KEPT_BYTES)
         return false;
     push(&thread.class[class], block);
     thread.bytes += class * STEP;
