@@ -484,6 +484,28 @@ START_TEST(a_tunnel_takes_content_alone)
 }
 END_TEST
 
+/* What a connection holds once nothing was asked for some time: the tables of HPACK, in short, and
+ * what its object has. It goes on as before. */
+START_TEST(an_idle_connection_holds_little)
+{
+    struct h2_answer a;
+    h2_pair_connect();
+    for (unsigned i = 0; i < 3; i++) {
+        h2_pair_request(HTTP_GET, "/11", true, &a);
+        h2_pair_run();
+        ck_assert_uint_eq(a.status, 200);
+        ck_assert_uint_eq(a.sum, 55);
+        size_t busy = pair.heap.bytes;
+        pair.now += 2 * TICK_SEC;
+        h2_expire(&pair.client.conn, pair.now);
+        h2_expire(&pair.server.conn, pair.now);
+        ck_assert_uint_lt(pair.heap.bytes, busy - (size_t)2 * 3000);
+        ck_assert_uint_eq(h2_cost(&pair.server.conn), 0);
+    }
+    ck_assert_uint_eq(pair.requests, 3);
+}
+END_TEST
+
 /* Not even WINDOW_UPDATE, though content that nobody takes any more is credited. */
 START_TEST(a_failed_connection_wants_nothing)
 {
@@ -509,4 +531,5 @@ UNIT_MAIN("conn", setup, teardown, settings_are_exchanged, a_request_is_answered
           a_head_that_is_too_large_is_always_answered, headers_are_waited_for,
           last_words_are_given_up_in_time, a_client_keeps_to_the_number_of_streams,
           streams_beyond_goaway_are_passed_over, what_is_no_tunnel_is_not_waited_for,
-          a_tunnel_takes_content_alone, a_failed_connection_wants_nothing)
+          a_tunnel_takes_content_alone, an_idle_connection_holds_little,
+          a_failed_connection_wants_nothing)
