@@ -110,6 +110,7 @@ void h2_conn_fini(struct h2_conn *c)
     c->out.at = c->out.used = 0;
     h2_queue_tidy(&c->out, h2_mem(c));
     mem_free(h2_mem(c), c->rx.bytes, c->rx.room);
+    h2_memo_forget(&c->h2->memo, c);
     hpack_decoder_fini(&c->decoder);
     hpack_encoder_fini(&c->encoder);
     h2_count(c, COUNTER_H2_CLOSED, 1);

@@ -26,6 +26,7 @@
 #include "buf/pkt.h"
 #include "http2/glitch.h"
 #include "http2/hpack.h"
+#include "http2/memo.h"
 #include "http2/settings.h"
 #include "http2/streams.h"
 #include "stats/counter.h"
@@ -42,7 +43,8 @@ struct h2 {
     struct hpack_mem *hpack_mem;
     struct slab *streams;
     struct h2_fields fields; /* the block being decoded */
-    uint64_t memory;         /* pinned by all connections, see h2_cost */
+    struct h2_memo memo;
+    uint64_t memory; /* pinned by all connections, see h2_cost */
     /* A service did something, or the connection has: call h2_output soon. Many times is once. */
     void (*wake)(struct h2_conn *c);
 };

@@ -87,6 +87,7 @@ static void settings_acked(struct h2_conn *c)
             h2_credit(c, s, 0);
     }
     uint32_t table = c->settings->header_table;
+    h2_memo_forget(&c->h2->memo, c);
     if (table < H2_HEADER_TABLE_SIZE && !hpack_decoder_acked(&c->decoder, table))
         h2_fail(c, H2_INTERNAL_ERROR);
 }
@@ -151,6 +152,7 @@ static bool resize_table(struct h2_conn *c, uint32_t least, uint32_t size)
 {
     if (least == c->peers.header_table && size == least)
         return true;
+    h2_memo_forget(&c->h2->memo, c);
     return hpack_encoder_table(&c->encoder, least) && hpack_encoder_table(&c->encoder, size);
 }
 

@@ -151,7 +151,16 @@ static bool admit(struct h2_conn *c, uint32_t id)
     return false;
 }
 
-static void request_input(struct h2_conn *c, uint32_t id, bool end)
+static void serve(struct h2_conn *c, uint32_t id, const struct http_head *h, bool end)
+{
+    if (!length_ok(h, end) || c->rx.self_dependent)
+        h2_stream_malformed(c, id, NULL);
+    else
+        tell_request(c, id, h, end);
+}
+
+static void request_input(struct h2_conn *c, uint32_t id, bool end, const uint8_t *block,
+                          uint32_t len)
 {
     struct h2_fields *f = &c->h2->fields;
     struct http_head head;
@@ -159,14 +168,13 @@ static void request_input(struct h2_conn *c, uint32_t id, bool end)
         return;
     if (f->too_large) {
         too_large(c, id, end);
-        return;
-    }
-    enum h2_head_fault fault =
-        h2_head_parse(f, H2_BLOCK_REQUEST, c->settings->connect_protocol, &head);
-    if (fault != H2_HEAD_OK || !length_ok(&head, end) || c->rx.self_dependent)
+    } else if (h2_head_parse(f, H2_BLOCK_REQUEST, c->settings->connect_protocol, &head) !=
+               H2_HEAD_OK) {
         h2_stream_malformed(c, id, NULL);
-    else
-        tell_request(c, id, &head, end);
+    } else {
+        h2_memo_ask(&c->h2->memo, c, block, len, &head);
+        serve(c, id, &head, end);
+    }
 }
 
 /* ---- in: responses ---- */
@@ -268,17 +276,24 @@ void h2_block_input(struct h2_conn *c, uint32_t id, uint8_t flags, const uint8_t
                     uint32_t len)
 {
     bool end = flags & H2_FLAG_END_STREAM;
+    bool opens = !h2_has(c, H2_CONN_CLIENT) && h2_is_peers(c, id) && h2_is_idle(c, id);
+    const struct http_head *again = opens ? h2_memo_asked(&c->h2->memo, c, block, len) : NULL;
+    if (again) {
+        if (id <= c->goaway_sent && admit(c, id))
+            serve(c, id, again, end);
+        return;
+    }
     if (!decode(c, block, len))
         return;
     struct h2_stream *s = h2_streams_find(&c->streams, id);
     if (s)
         stream_block(c, s, end);
+    else if (opens)
+        request_input(c, id, end, block, len);
     else if (!h2_is_idle(c, id))
         late_block(c, id);
-    else if (h2_has(c, H2_CONN_CLIENT) || !h2_is_peers(c, id))
-        h2_fail(c, H2_PROTOCOL_ERROR); /* only a client opens streams, with odd numbers */
     else
-        request_input(c, id, end);
+        h2_fail(c, H2_PROTOCOL_ERROR); /* only a client opens streams, with odd numbers */
 }
 
 /* ---- a client's requests ---- */

@@ -699,3 +699,57 @@ int hpack_encode_trailers(struct hpack_encoder *e, const struct http_field *fiel
     put_fields(&b, field, n);
     return block_end(&b, out);
 }
+
+/* ---- looking at blocks ---- */
+
+/* Past an integer with so many bits in its first byte (RFC 7541 5.1), which is *value as far as
+ * that byte tells, or all of it where it is short. NULL: cut off, or longer than what we look at.
+ */
+static const uint8_t *skip_integer(const uint8_t *at, const uint8_t *end, uint8_t mask,
+                                   uint32_t *value)
+{
+    *value = *at++ & mask;
+    if (*value < mask)
+        return at;
+    for (unsigned shift = 0; at < end && shift < 21; shift += 7) {
+        *value += (uint32_t)(*at & 0x7f) << shift;
+        if (!(*at++ & 0x80))
+            return at;
+    }
+    return NULL;
+}
+
+static const uint8_t *skip_string(const uint8_t *at, const uint8_t *end)
+{
+    uint32_t len;
+    if (!at || at == end)
+        return NULL;
+    at = skip_integer(at, end, 0x7f, &len);
+    return at && len <= (size_t)(end - at) ? at + len : NULL;
+}
+
+/* Past a literal without indexing, or never indexed (RFC 7541 6.2.2, 6.2.3). */
+static const uint8_t *skip_literal(const uint8_t *at, const uint8_t *end)
+{
+    uint32_t index;
+    at = skip_integer(at, end, 0x0f, &index);
+    if (index == 0)
+        at = skip_string(at, end);
+    return skip_string(at, end);
+}
+
+bool hpack_keeps_table(const uint8_t *block, size_t len)
+{
+    const uint8_t *at = block;
+    const uint8_t *end = block + len;
+    uint32_t index;
+    while (at && at < end) {
+        if (*at & 0x80)
+            at = skip_integer(at, end, 0x7f, &index);
+        else if (*at & 0x60) /* a literal with indexing, or a table's size */
+            return false;
+        else
+            at = skip_literal(at, end);
+    }
+    return at;
+}

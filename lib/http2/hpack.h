@@ -114,6 +114,8 @@ int hpack_encode_head(struct hpack_encoder *e, const struct http_head *h, uint8_
                       size_t room);
 int hpack_encode_trailers(struct hpack_encoder *e, const struct http_field *field, uint32_t n,
                           uint8_t *out, size_t room);
+/* Does this whole block, well-formed, leave the dynamic table as it is (RFC 7541 6)? */
+bool hpack_keeps_table(const uint8_t *block, size_t len);
 /* Bytes of h as RFC 9113 6.5.2 counts a list. */
 uint64_t hpack_list_size(const struct http_head *h);
 

@@ -77,6 +77,7 @@ static void tidy(struct h2_conn *c)
         c->rx.bytes = NULL;
         c->rx.room = 0;
     }
+    h2_memo_forget(&c->h2->memo, c);
     hpack_decoder_rest(&c->decoder);
     hpack_encoder_rest(&c->encoder);
 }

@@ -234,6 +234,22 @@ static void put_fields(struct origin_item *item, struct http_field *field, char 
     item->n_fields = n;
 }
 
+static uint64_t hash_text(const struct siphash_key *key, struct http_text text)
+{
+    return siphash13(key, text.n > 0 ? text.p : "", text.n);
+}
+
+/* Of all that its answer says but the date; two items may say the same. */
+static uint64_t hash_head(const struct origin_item *item)
+{
+    struct siphash_key key = {item->status, item->body.n};
+    for (uint32_t i = 1; i < item->n_fields; i++) {
+        key.k0 += hash_text(&key, item->field[i].name);
+        key.k1 += hash_text(&key, item->field[i].value);
+    }
+    return key.k0 ^ key.k1;
+}
+
 static struct origin_item *make_item(struct mem *mem, const struct origin_entry *e)
 {
     size_t fields =
@@ -255,6 +271,7 @@ static struct origin_item *make_item(struct mem *mem, const struct origin_entry 
     if (item->selected)
         item->etag = put_etag(&at, e->body);
     put_fields(item, field, &at, e);
+    item->same = hash_head(item);
     return item;
 }
 

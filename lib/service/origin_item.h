@@ -32,6 +32,7 @@ struct origin_item {
     bool empty;        /* a status without content, and without content-length and content-type */
     bool slash;        /* 308 to the path with a slash behind it; nothing else is valid but path */
     uint64_t modified; /* 0: not known */
+    uint64_t same;     /* of its head but for the date, see struct http_head */
     struct http_text etag; /* of what is selected */
     size_t size;           /* of the block that begins with it */
 };

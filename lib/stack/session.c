@@ -83,6 +83,7 @@ void sessions_take(struct stack *s, struct sessions_change *change)
     if (change->larger) {
         h2_fields_fini(&s->h2.fields, s->env.mem);
         s->h2.fields = change->fields;
+        s->h2.memo.from = NULL; /* its head was in those before */
         all->header_fields = larger(all->header_fields, h2->header_fields);
         all->header_list = larger(all->header_list, h2->header_list);
     }

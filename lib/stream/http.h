@@ -90,6 +90,7 @@ struct http_head {
     uint64_t content_length;
     const struct http_field *field; /* without those above; crumbs of cookie joined */
     uint32_t n_fields;
+    uint64_t same; /* to send: heads with one number are equal in all bytes; 0: nobody knows */
 };
 
 /* The first field of that name, in lower case; NULL: none. */
