@@ -131,6 +131,8 @@ static void tell_request(struct h2_conn *c, uint32_t id, const struct http_head 
         s->flags |= H2_STREAM_TUNNEL;
     else
         s->length_left = h->content_length;
+    if (!end && h->method != HTTP_CONNECT)
+        h2_stream_awaits(s);
     c->requests++;
     h2_count(c, COUNTER_H2_REQUESTS, 1);
     http_tell_head(&s->http, h, end, h2_now(c));
@@ -195,6 +197,8 @@ static void response_input(struct h2_conn *c, struct h2_stream *s, bool end)
     }
     bool final = head.status >= 200;
     bool bodiless = is_bodiless(s, &head);
+    if (head.status >= 300)
+        h2_stream_no_tunnel(s);
     bool counts = final && !bodiless && !(s->flags & H2_STREAM_TUNNEL); /* RFC 9110 9.3.6 */
     if ((!final && end) || (counts && !length_ok(&head, end))) {
         h2_stream_malformed(c, s->id, s);
@@ -202,8 +206,6 @@ static void response_input(struct h2_conn *c, struct h2_stream *s, bool end)
     }
     if (final) {
         s->flags |= H2_STREAM_ANSWERED;
-        if (head.status >= 300)
-            h2_stream_no_tunnel(s);
         if (!(s->flags & H2_STREAM_TUNNEL))
             s->length_left = bodiless ? 0 : head.content_length;
     }

@@ -254,6 +254,7 @@ static struct {
     struct h2_frame frame;
     struct h2_stream *stream;
     uint8_t state; /* enum h2_state, with stream */
+    bool tunnel;
     enum h2_closed how;
     bool idle;
     struct text block;    /* of the last HEADERS and CONTINUATION, as they came */
@@ -486,6 +487,9 @@ static bool differs_by_state(void)
         return true;
     if (!closed || !silent(t))
         return false;
+    /* 6.1: the padding of DATA that is thrown away is looked at, too. */
+    if (both.frame.type == H2_DATA && (both.frame.flags & H2_FLAG_PADDED) && gone(o))
+        return true;
     /* 5.1, closed: nghttp2 has forgotten the stream and ignores all that comes for it; ours knows
      * for a while that it ended in order, or was reset by the other side. */
     if (both.how == H2_CLOSED_IN_ORDER)
@@ -495,8 +499,7 @@ static bool differs_by_state(void)
     /* 5.1.1: a stream that was passed over cannot be opened, and takes nothing. */
     if (both.how == H2_CLOSED_UNUSED)
         return o->goaway == H2_PROTOCOL_ERROR || reset_only(o, H2_STREAM_CLOSED);
-    /* 6.1: the padding of DATA that is thrown away is looked at, too. */
-    return both.frame.type == H2_DATA && (both.frame.flags & H2_FLAG_PADDED) && gone(o);
+    return false;
 }
 
 /* Which of two errors is told, and when. */
@@ -538,7 +541,11 @@ static bool differs_by_message(void)
     if (both.frame.type == H2_DATA && reset_only(o, H2_PROTOCOL_ERROR) &&
         reset_only(t, H2_PROTOCOL_ERROR))
         return true;
-    /* 10.5.1: ours sends no head that is larger than what the other side says it takes. */
+    /* RFC 9110 9.3.6: any 2xx makes a tunnel of CONNECT, while nghttp2 lets 204 have no content. */
+    if (both.frame.type == H2_DATA && both.client && both.tunnel &&
+        reset_only(t, H2_PROTOCOL_ERROR))
+        return true;
+    /* RFC 9113 10.5.1: ours sends no head that is larger than what the other side says it takes. */
     if (reset_only(o, H2_CANCEL) && both.conn.peers.header_list < 1000)
         return true;
     /* 8.3.1: neither userinfo in :authority nor a fragment in :path; host is the same as
@@ -628,6 +635,7 @@ static void begin_step(const uint8_t *frame, size_t n)
     both.padded_word =
         n >= H2_FRAME_HEADER + 5 ? h2_u32(frame + H2_FRAME_HEADER + 1) & H2_STREAM_MAX : 0;
     both.stream = h2_streams_find(&c->streams, both.frame.stream);
+    both.tunnel = both.stream && (both.stream->flags & H2_STREAM_TUNNEL);
     both.state = both.stream ? both.stream->state : H2_CLOSED;
     both.how = h2_closed_how(&c->closed, both.frame.stream);
     both.idle = h2_is_idle(c, both.frame.stream);

@@ -208,23 +208,34 @@ START_TEST(a_stream_may_not_depend_on_itself)
 }
 END_TEST
 
-/* RFC 9110 9.3.6 */
-START_TEST(a_tunnel_has_no_content_length)
+/* A CONNECT of our client, and an answer with content-length: 5 that ends at once. */
+static void answer_connect(const char *status, struct h2_answer *a)
 {
-    static const uint8_t head[] = {0x88, 0x0f, 0x0d, 1, '5'}; /* 200, content-length: 5 */
-    struct h2_answer a;
-    h2_pair_connect();
-    h2_pair_run();
-    h2_pair_request(HTTP_CONNECT, "", false, &a);
+    uint8_t head[] = {0x08, 3, 0, 0, 0, 0x0f, 0x0d, 1, '5'};
+    uint8_t bytes[H2_FRAME_HEADER + sizeof(head)];
     struct h2_frame f = {.length = sizeof(head),
                          .type = H2_HEADERS,
                          .flags = H2_FLAG_END_HEADERS | H2_FLAG_END_STREAM,
-                         .stream = 1};
-    uint8_t bytes[H2_FRAME_HEADER + sizeof(head)];
+                         .stream = pair.client.conn.next_own};
+    memcpy(head + 2, status, 3);
+    h2_pair_request(HTTP_CONNECT, "", false, a);
     memcpy(h2_frame_write(bytes, &f), head, sizeof(head));
     h2_pair_inject(&pair.client, bytes, sizeof(bytes));
+    h2_pair_serve();
+}
+
+/* RFC 9110 9.3.6 */
+START_TEST(a_tunnel_has_no_content_length)
+{
+    struct h2_answer a, b;
+    h2_pair_connect();
+    h2_pair_run();
+    answer_connect("200", &a);
     ck_assert_uint_eq(a.status, 200);
     ck_assert_ptr_nonnull(a.stream);
+    answer_connect("404", &b); /* and is none, so that the content is missing */
+    ck_assert_uint_eq(b.heads, 0);
+    ck_assert_uint_eq(b.reset, STREAM_RESET);
     stream_abort(&a.stream->stream);
 }
 END_TEST
