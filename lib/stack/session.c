@@ -402,11 +402,17 @@ static void write_some(struct stack *s, tick_t now)
     list_splice_back(&s->sessions.writing, &turn);
 }
 
+/* What has come with the last step is read in this turn, too: one packet then carries tickets,
+ * SETTINGS and the first answer. */
 static void do_handshakes(struct stack *s, tick_t now)
 {
     struct sessions *all = &s->sessions;
-    for (; all->steps > 0 && !list_empty(&all->handshakes); all->steps--)
+    for (; all->steps > 0 && !list_empty(&all->handshakes); all->steps--) {
+        struct session *x = container_of(list_first(&all->handshakes), struct session, reading);
         read_some(&all->handshakes, 1, now);
+        if (x->phase == SESSION_OPEN && session_can_read(x))
+            session_wants_reading(x);
+    }
 }
 
 void sessions_serve(struct stack *s, tick_t now)

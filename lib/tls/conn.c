@@ -170,22 +170,36 @@ void tls_input_end(struct tls_conn *c)
 }
 
 /*
- * Bytes of the first record, once all of them are there, so that no part of one waits in OpenSSL,
- * which would keep a buffer for it; 0: not yet. What cannot be a record is all that there is: let
- * OpenSSL say so. *whole: it is one.
+ * Bytes of the record that begins there, once all of them are there, so that no part of one waits
+ * in OpenSSL, which would keep a buffer for it; 0: not yet. What cannot be a record is all that
+ * there is: let OpenSSL say so. *whole: it is one.
  */
-static uint32_t next_record(const struct tls_conn *c, bool *whole)
+static uint32_t record_at(const struct tls_conn *c, uint32_t at, uint8_t *type, bool *whole)
 {
     uint8_t h[RECORD_HEADER];
-    if (!c->in || c->in->total < sizeof(h))
+    if (!c->in || c->in->total - at < sizeof(h))
         return 0;
-    pkt_copy_out(c->in, 0, h, sizeof(h));
+    pkt_copy_out(c->in, at, h, sizeof(h));
     uint32_t len = RECORD_HEADER + ((uint32_t)h[3] << 8 | h[4]);
+    *type = h[0];
     *whole = h[0] >= SSL3_RT_CHANGE_CIPHER_SPEC && h[0] <= SSL3_RT_APPLICATION_DATA &&
              h[1] == SSL3_VERSION_MAJOR && len <= RECORD_MOST;
     if (!*whole)
-        return c->in->total;
-    return len <= c->in->total ? len : 0;
+        return c->in->total - at;
+    return len <= c->in->total - at ? len : 0;
+}
+
+/* Bytes of the first record; of the handshake's ChangeCipherSpec with the one behind it, where that
+ * is there: it is no step of its own, and in 1.3 nothing at all (RFC 8446 D.4). */
+static uint32_t next_record(const struct tls_conn *c, bool *whole)
+{
+    uint8_t type;
+    uint32_t len = record_at(c, 0, &type, whole);
+    if (len == 0 || !*whole || type != SSL3_RT_CHANGE_CIPHER_SPEC || c->flags & TLS_CONN_OPEN)
+        return len;
+    bool good;
+    uint32_t next = record_at(c, len, &type, &good);
+    return next > 0 && good ? len + next : len;
 }
 
 bool tls_readable(const struct tls_conn *c)
