@@ -11,12 +11,12 @@
  *   session.c    life, timers, one turn of all         handshakes.c  how many, and of whom
  *   session_in.c from TCP to HTTP/2                    session_out.c from HTTP/2 to TCP
  *
- * A turn (sessions_serve) reads at most one TLS record, or as much cleartext, of a session, and
- * then writes; so what a peer sends in one burst is answered record by record. Where there is more
- * to do the session stays in its list, and stack_pending says so. Handshakes cost hundreds of times
- * what a record costs: HANDSHAKE_STEPS of all sessions are done between two calls of stack_input or
- * stack_expire, first come first served, and while that many are done stack_deadline says that it
- * wants the next.
+ * A turn (sessions_serve) reads at most one TLS record, or as much cleartext, of a session (behind
+ * the last step of a handshake, too), and then writes; so what a peer sends in one burst is
+ * answered record by record. Where there is more to do the session stays in its list, and
+ * stack_pending says so. Handshakes cost hundreds of times what a record costs: HANDSHAKE_STEPS of
+ * all sessions are done between two calls of stack_input or stack_expire, first come first served,
+ * and while that many are done stack_deadline says that it wants the next.
  *
  * Timers: one a session. In the handshake it is listener.handshake_timeout after the connection
  * opened, and resets it; then h2_deadline, which resets it where the other side does not even take

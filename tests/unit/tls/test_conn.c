@@ -481,6 +481,25 @@ START_TEST(a_handshake_takes_a_bounded_number_of_records)
 }
 END_TEST
 
+/* What is behind it is read with it: in 1.3 it means nothing (RFC 8446 D.4). */
+START_TEST(change_cipher_spec_is_no_step)
+{
+    struct pkt *plain;
+    begin();
+    pair_read(&pair, &pair.client);
+    ck_assert(pair_move(&pair, &pair.client, &pair.server));
+    pair_read(&pair, &pair.server);
+    ck_assert(pair_move(&pair, &pair.server, &pair.client));
+    pair_read(&pair, &pair.client);
+    ck_assert(pair_move(&pair, &pair.client, &pair.server));
+    ck_assert_uint_eq(pair.server.conn.in->data[0], SSL3_RT_CHANGE_CIPHER_SPEC);
+    ck_assert_int_eq(tls_read(&pair.server.conn, &plain, pair.now), TLS_PROGRESS);
+    ck_assert(pair.server.conn.flags & TLS_CONN_OPEN);
+    pair_run(&pair);
+    pair_expect_open(&pair);
+}
+END_TEST
+
 START_TEST(survives_noise)
 {
     for (unsigned i = 0; i < 200; i++) {
@@ -841,11 +860,11 @@ UNIT_MAIN("tls/conn", setup, teardown, opens_and_carries_both_ways, counts_what_
           an_end_without_close_notify_is_told_and_counted,
           an_end_amid_the_handshake_is_a_failure_of_it, an_end_before_the_handshake_is_nothing,
           close_notify_amid_the_handshake_is_a_failure_of_it, ending_before_it_is_open_says_nothing,
-          refuses_what_is_not_tls, a_handshake_takes_a_bounded_number_of_records, survives_noise,
-          a_wrong_bit_ends_it, a_forged_record_ends_it, keys_are_updated_both_ways,
-          a_flood_of_key_updates_ends_it, a_key_update_in_parts_is_refused,
-          records_without_content_are_few, a_client_s_other_messages_are_refused,
-          alerts_that_are_fatal_end_it, there_is_no_renegotiation,
-          a_write_without_packets_does_nothing, a_read_without_packets_changes_nothing,
-          a_handshake_survives_want_of_packets, an_end_without_packets_is_said_later,
-          an_idle_connection_holds_no_packet)
+          refuses_what_is_not_tls, a_handshake_takes_a_bounded_number_of_records,
+          change_cipher_spec_is_no_step, survives_noise, a_wrong_bit_ends_it,
+          a_forged_record_ends_it, keys_are_updated_both_ways, a_flood_of_key_updates_ends_it,
+          a_key_update_in_parts_is_refused, records_without_content_are_few,
+          a_client_s_other_messages_are_refused, alerts_that_are_fatal_end_it,
+          there_is_no_renegotiation, a_write_without_packets_does_nothing,
+          a_read_without_packets_changes_nothing, a_handshake_survives_want_of_packets,
+          an_end_without_packets_is_said_later, an_idle_connection_holds_no_packet)
