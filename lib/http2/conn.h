@@ -129,6 +129,7 @@ struct h2_conn {
     uint32_t n_own;
     uint32_t n_objects;   /* struct h2_stream of it, until freed */
     uint32_t n_wanting;   /* have content to send */
+    uint32_t n_awaiting;  /* of the other side: have content to come */
     uint32_t goaway_sent; /* the last identifier that we promise to serve */
     uint32_t goaway_last; /* the same of the other side */
     uint64_t total;       /* streams that the other side ever opened */
@@ -162,8 +163,7 @@ struct h2_conn {
     tick_t early_at;
     tick_t closing_at;
     tick_t drain_at;
-    uint64_t sent;     /* content bytes */
-    uint64_t progress; /* the same when progress_at was set */
+    uint64_t sent; /* content bytes */
 
     uint32_t held;    /* by streams, at the last look and what arrived since */
     uint32_t arrived; /* since the last look */

@@ -336,6 +336,7 @@ static void deliver(struct h2_conn *c, struct pkt **view, uint32_t n)
     }
     if (s->length_left != HTTP_LENGTH_NONE)
         s->length_left -= n;
+    s->received += n;
     h2_count(c, COUNTER_H2_RX_CONTENT, n);
     c->arrived += pkt_cost(p);
     stream_arrived(&s->http.stream, p);

@@ -26,6 +26,8 @@ enum h2_stream_flag {
     H2_STREAM_ANSWERED = 1u << 3, /* the other side's head has come (a client: the final one) */
     H2_STREAM_TUNNEL = 1u << 4,   /* CONNECT: half-closed for real, no content-length */
     H2_STREAM_END_SAID = 1u << 5, /* a frame of ours had END_STREAM */
+    H2_STREAM_AWAITING = 1u << 6, /* a server: counts in n_awaiting, its content is to come */
+    H2_STREAM_MARKED = 1u << 7,   /* it has wanted since the last look at progress */
 };
 
 /* Fields kept for later: trailers in either direction. In one piece of memory, texts behind. */
@@ -47,7 +49,12 @@ struct h2_stream {
     uint8_t code;  /* wire error for an abort by the service: enum h2_error */
     int64_t send_window;
     int64_t receive_window;
-    uint32_t credit;      /* consumed and not yet told */
+    uint32_t credit;    /* consumed and not yet told */
+    uint32_t sent;      /* content bytes, as all here modulo 2^32 */
+    uint32_t sent_mark; /* the same when it was MARKED */
+    uint32_t received;  /* content bytes */
+    uint32_t received_mark;
+    uint8_t looks;        /* in a row at which too little had been received */
     uint32_t surplus;     /* content that came after our end, which nobody waits for */
     uint64_t length_left; /* of content-length; HTTP_LENGTH_NONE: not said */
     struct h2_trailers *out;
@@ -144,6 +151,8 @@ void h2_close(struct h2_conn *c);
 /* An object for id, in the table, without service yet. NULL: no memory. */
 struct h2_stream *h2_stream_open(struct h2_conn *c, uint32_t id,
                                  const struct stream_service *service);
+/* Its request's content is to come (a server). */
+void h2_stream_awaits(struct h2_stream *s);
 /* END_STREAM has come; behind content (told by data()), or with a head (told by that). */
 void h2_stream_ended(struct h2_stream *s);
 /* RFC 9110 9.3.6: only a 2xx makes a tunnel of CONNECT. */
@@ -231,7 +240,7 @@ void h2_queue_tidy(struct h2_queue *q, struct mem *mem);
 
 /* timers.c */
 void h2_timers_start(struct h2_conn *c, tick_t now);
-/* Content waits, or does not any more. */
-void h2_timer_progress(struct h2_conn *c);
+/* A stream wants to send content or awaits some, or does not any more. True: it runs from now. */
+bool h2_timer_progress(struct h2_conn *c);
 
 #endif

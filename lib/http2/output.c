@@ -95,6 +95,7 @@ static void put_data(struct h2_conn *c, struct h2_stream *s, uint8_t *out, uint3
     vec_queue_flatten(&st->out, 0, h2_frame_write(out, &f), n);
     s->send_window -= n;
     c->send_window -= n;
+    s->sent += n;
     h2_expect_updates(c);
     c->sent += n;
     c->tx_frames++;

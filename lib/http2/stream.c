@@ -39,8 +39,28 @@ static void set_wanting(struct h2_stream *s, bool wants)
     if (wants == ((s->flags & H2_STREAM_WANTING) != 0))
         return;
     s->flags ^= H2_STREAM_WANTING;
+    s->flags &= (uint8_t)~H2_STREAM_MARKED;
     c->n_wanting += wants ? 1 : UINT32_MAX;
-    h2_timer_progress(c);
+    if (h2_timer_progress(c)) {
+        s->flags |= H2_STREAM_MARKED;
+        s->sent_mark = s->sent;
+    }
+}
+
+void h2_stream_awaits(struct h2_stream *s)
+{
+    s->flags |= H2_STREAM_AWAITING;
+    s->conn->n_awaiting++;
+    h2_timer_progress(s->conn);
+}
+
+static void awaits_no_more(struct h2_stream *s)
+{
+    if (!(s->flags & H2_STREAM_AWAITING))
+        return;
+    s->flags ^= H2_STREAM_AWAITING;
+    s->conn->n_awaiting--;
+    h2_timer_progress(s->conn);
 }
 
 /* What is to come of the frame being received is thrown away. Padding was credited when its length
@@ -64,6 +84,7 @@ static void detach(struct h2_stream *s, enum h2_closed how)
     list_remove(&s->sending);
     list_remove(&s->crediting);
     set_wanting(s, false);
+    awaits_no_more(s);
     h2_closed_note(&c->closed, s->id, how);
     list_push_back(&c->leaving, &s->leaving);
     if (s->flags & H2_STREAM_OWN)
@@ -131,6 +152,7 @@ void h2_stream_ended(struct h2_stream *s)
 {
     assert(can_receive(s));
     list_remove(&s->crediting);
+    awaits_no_more(s);
     stream_arrived_end(&s->http.stream);
     if (s->state == H2_HALF_CLOSED_LOCAL)
         finish(s);

@@ -8,9 +8,10 @@
  *             ENHANCE_YOUR_CALM.
  *   idle      armed when no stream is left, stopped by one. A graceful end begins.
  *   tidy      armed with it: a second later buffers are given back.
- *   progress  armed when content waits to be sent, whatever keeps it; looked at again while some
- *             waits. When less than progress_bytes have left meanwhile, the streams that wait are
- *             reset. Window updates alone do not move it.
+ *   progress  armed when a stream has content to send, whatever keeps it, or awaits its request's;
+ *             again while there is one. Streams are reset of which less than progress_bytes have
+ *             left from one look to the next, or for idle_timeout less than that has come in each
+ *             time. Window updates alone do not move it. Tunnels may be silent.
  *   early     armed by an answer that ends before its request, where it does not run. All such
  *             streams are reset with NO_ERROR.
  *   closing   armed by the first GOAWAY of a graceful end, stopped by the answer to the PING behind
@@ -29,14 +30,15 @@ void h2_timers_start(struct h2_conn *c, tick_t now)
     h2_streams_changed(c);
 }
 
-void h2_timer_progress(struct h2_conn *c)
+bool h2_timer_progress(struct h2_conn *c)
 {
-    if (c->n_wanting == 0) {
+    bool needed = c->n_wanting > 0 || c->n_awaiting > 0;
+    bool starts = needed && c->progress_at == TICK_NEVER;
+    if (!needed)
         c->progress_at = TICK_NEVER;
-    } else if (c->progress_at == TICK_NEVER) {
+    else if (starts)
         c->progress_at = h2_now(c) + c->settings->progress_timeout;
-        c->progress = c->sent;
-    }
+    return starts;
 }
 
 static tick_t earlier(tick_t a, tick_t b)
@@ -97,20 +99,57 @@ static unsigned collect(const struct h2_conn *c, bool (*is)(const struct h2_stre
     return n;
 }
 
-static bool is_wanting(const struct h2_stream *s)
+static bool sends_too_little(const struct h2_stream *s)
 {
-    return s->flags & H2_STREAM_WANTING;
+    uint8_t both = H2_STREAM_WANTING | H2_STREAM_MARKED;
+    return (s->flags & both) == both && s->sent - s->sent_mark < s->conn->settings->progress_bytes;
 }
 
-/* The streams that have waited in vain are reset. */
+static bool receives_too_little(const struct h2_stream *s)
+{
+    const struct h2_settings *settings = s->conn->settings;
+    return (s->flags & H2_STREAM_AWAITING) &&
+           s->looks * settings->progress_timeout >= settings->idle_timeout;
+}
+
+static bool is_stalled(const struct h2_stream *s)
+{
+    return sends_too_little(s) || receives_too_little(s);
+}
+
+/* Takes note of what has come in since the last look. */
+static void note_received(struct h2_stream *s)
+{
+    bool little = s->received - s->received_mark < s->conn->settings->progress_bytes;
+    s->received_mark = s->received;
+    if (!little || !(s->flags & H2_STREAM_AWAITING))
+        s->looks = 0;
+    else if (s->looks < UINT8_MAX)
+        s->looks++;
+}
+
+static void each_stream(struct h2_conn *c, void (*see)(struct h2_stream *))
+{
+    uint32_t at = 0;
+    for (struct h2_stream *s; (s = h2_streams_next(&c->streams, &at));)
+        see(s);
+}
+
+static void mark_sent(struct h2_stream *s)
+{
+    s->sent_mark = s->sent;
+    s->flags |= H2_STREAM_MARKED;
+}
+
+/* The streams that have waited in vain, or made us wait. */
 static void reset_stalled(struct h2_conn *c)
 {
     struct h2_stream *stalled[STREAMS_MAX];
-    unsigned n = collect(c, is_wanting, stalled);
+    unsigned n = collect(c, is_stalled, stalled);
     h2_count(c, COUNTER_H2_TIMED_OUT, n);
     for (unsigned i = 0; i < n && !h2_has(c, H2_CONN_FAILED); i++)
         h2_stream_error(c, stalled[i]->id, stalled[i], H2_CANCEL);
-    if (!h2_has(c, H2_CONN_FAILED))
+    if (n > 0 && !h2_has(c, H2_CONN_FAILED))
         h2_glitched(c, H2_GLITCH_STALLED, n);
 }
 
@@ -126,8 +165,9 @@ static void stop_early(struct h2_conn *c)
 
 static void look_at_progress(struct h2_conn *c)
 {
-    if (c->sent - c->progress < c->settings->progress_bytes)
-        reset_stalled(c);
+    each_stream(c, note_received);
+    reset_stalled(c);
+    each_stream(c, mark_sent);
     h2_timer_progress(c);
 }
 

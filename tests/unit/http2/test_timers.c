@@ -174,6 +174,46 @@ START_TEST(enough_progress_keeps_a_stream)
 }
 END_TEST
 
+/* What others send does not save it. */
+START_TEST(a_stream_that_stands_still_is_given_up_alone)
+{
+    wire_greet();
+    wire_request(1, "/200000", true);
+    wire_take(true);
+    wire_word(H2_WINDOW_UPDATE, 0, 1000000);
+    wire_request(3, "/200000", true);
+    wire_take(true);
+    for (unsigned i = 0; i < 2; i++) {
+        wire_word(H2_WINDOW_UPDATE, 3, 2000);
+        wire_take(true);
+        expire_at(server->progress_at);
+    }
+    wire_take(true);
+    ck_assert_int_eq(wire_reset(1), H2_CANCEL);
+    ck_assert_int_eq(wire_reset(3), -1);
+}
+END_TEST
+
+START_TEST(a_request_that_brings_nothing_is_given_up)
+{
+    wire_greet();
+    wire_request(1, "/echo", false);
+    wire_request(3, "/echo", false);
+    wire_take(true);
+    tick_t start = pair.now;
+    while (pair.now < start + pair.settings[1].idle_timeout) {
+        ck_assert_int_eq(wire_reset(1), -1);
+        wire_zeroes(H2_DATA, 0, 3, 1024);
+        wire_zeroes(H2_DATA, 0, 1, 16);
+        wire_take(true);
+        expire_at(server->progress_at);
+        wire_take(true);
+    }
+    ck_assert_int_eq(wire_reset(1), H2_CANCEL);
+    ck_assert_int_eq(wire_reset(3), -1);
+}
+END_TEST
+
 /* RFC 9113 8.1 */
 START_TEST(a_request_that_was_answered_early_may_go_on_for_a_while)
 {
@@ -227,5 +267,7 @@ UNIT_MAIN("timers", h2_pair_setup, h2_pair_teardown, a_preface_has_its_time,
           the_second_goaway_waits_for_a_ping_or_a_second,
           streams_that_do_not_end_are_not_waited_for_forever,
           content_that_does_not_leave_is_given_up, a_drip_of_updates_is_no_progress,
-          enough_progress_keeps_a_stream, a_request_that_was_answered_early_may_go_on_for_a_while,
-          it_may_bring_so_much_and_no_more, buffers_are_given_back_a_second_after_the_last_stream)
+          enough_progress_keeps_a_stream, a_stream_that_stands_still_is_given_up_alone,
+          a_request_that_brings_nothing_is_given_up,
+          a_request_that_was_answered_early_may_go_on_for_a_while, it_may_bring_so_much_and_no_more,
+          buffers_are_given_back_a_second_after_the_last_stream)
