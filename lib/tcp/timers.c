@@ -23,8 +23,8 @@
 #include "tcp/internal.h"
 
 #define TIDY_AFTER TICK_SEC
-/* While memory is short, a window that stays shut for so many probes ends the connection (RFC 6429
- * 3): that is a minute or more. */
+/* While memory is short, or once our service has ended, a window that stays shut for so many probes
+ * ends the connection (RFC 6429 3): that is a minute or more. */
 #define SHUT_PROBES 8
 
 static bool established(const struct tcp_conn *c)
@@ -215,9 +215,15 @@ static void expire_state(struct tcp_conn *c, tick_t now)
     give_up(c, now);
 }
 
+/* Has our service said all that it has to say? */
+static bool service_ended(const struct tcp_conn *c)
+{
+    return c->stream.bits & (STREAM_OUT_END | STREAM_OVER);
+}
+
 static void expire_probe(struct tcp_conn *c, tick_t now)
 {
-    if (tcp_full(c->tcp) && c->probe_backoff >= SHUT_PROBES) {
+    if ((tcp_full(c->tcp) || service_ended(c)) && c->probe_backoff >= SHUT_PROBES) {
         give_up(c, now);
         return;
     }
