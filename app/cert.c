@@ -31,7 +31,7 @@
 static const char help[] =
     "millrace cert --out DIR: a self-signed certificate and its key, for a first run\n"
     "\n"
-    "  --out DIR    where " CERT_FILE " and " CERT_KEY_FILE " go; neither may be there\n"
+    "  --out DIR    where " CERT_FILE " and " CERT_KEY_FILE " go; both are new\n"
     "  --name HOST  a host's name or IP address that it is for; may be given again\n"
     "               (localhost, 127.0.0.1 and ::1)\n"
     "  --days N     how long it is good for (365)\n"
@@ -226,6 +226,25 @@ static bool make_and_write(const struct cert_options *o, char why[static CERT_WH
     return good;
 }
 
+/* Whatever is missing of path, as mkdir -p does. */
+static bool make_directory(const char *path, char why[static CERT_WHY_MAX])
+{
+    char part[PATH_MAX];
+    if (snprintf(part, sizeof(part), "%s", path) >= (int)sizeof(part))
+        return refuse(why, "that directory's path is too long");
+    char *end = part;
+    do {
+        end += strspn(end, "/");
+        end += strcspn(end, "/");
+        char next = *end;
+        *end = '\0';
+        if (mkdir(part, 0755) < 0 && errno != EEXIST)
+            return refuse(why, "%.400s: %s", part, strerror(errno));
+        *end = next;
+    } while (*end);
+    return true;
+}
+
 bool cert_make(const struct cert_options *o, char why[static CERT_WHY_MAX])
 {
     struct cert_options with = *o;
@@ -234,9 +253,7 @@ bool cert_make(const struct cert_options *o, char why[static CERT_WHY_MAX])
         with.name[with.n_names++] = "127.0.0.1";
         with.name[with.n_names++] = "::1";
     }
-    if (mkdir(o->directory, 0755) < 0 && errno != EEXIST)
-        return refuse(why, "%.400s: %s", o->directory, strerror(errno));
-    return make_and_write(&with, why);
+    return make_directory(o->directory, why) && make_and_write(&with, why);
 }
 
 /* ---- command ---- */

@@ -67,21 +67,41 @@ static const char *parent(char *path)
     return path;
 }
 
-/* Whether directory can be written to, or be made where it is missing. */
-static void probe_directory(const char *directory, const struct config_place *place,
-                            struct config_faults *f)
+static void probe_made(const char *path, const struct config_place *place, struct config_faults *f)
 {
-    char path[PATH_MAX];
     struct stat st;
-    if (snprintf(path, sizeof(path), "%s", directory) >= (int)sizeof(path))
-        return;
-    while (stat(path, &st) < 0 && errno == ENOENT && strcmp(path, ".") && strcmp(path, "/"))
-        parent(path);
     if (stat(path, &st) < 0)
         config_fault(f, place, "%s: %s", path, strerror(errno));
     else if (!S_ISDIR(st.st_mode))
         config_fault(f, place, "%s is not a directory", path);
     else if (access(path, W_OK | X_OK) < 0)
+        config_fault(f, place, "cannot write to %s: %s", path, strerror(errno));
+}
+
+/* Whether directory can be written to, or be made where it is missing. */
+static void probe_directory(const char *directory, const struct config_place *place,
+                            struct config_faults *f)
+{
+    char path[PATH_MAX];
+    if (snprintf(path, sizeof(path), "%s", directory) >= (int)sizeof(path))
+        return;
+    while (access(path, F_OK) < 0 && errno == ENOENT && strcmp(path, ".") && strcmp(path, "/"))
+        parent(path);
+    probe_made(path, place, f);
+}
+
+/* Whether file can be appended to, or be made: its directory is not. */
+static void probe_log(const char *file, const struct config_place *place, struct config_faults *f)
+{
+    char path[PATH_MAX];
+    struct stat st;
+    if (snprintf(path, sizeof(path), "%s", file) >= (int)sizeof(path))
+        return;
+    if (stat(path, &st) < 0)
+        probe_made(parent(path), place, f);
+    else if (S_ISDIR(st.st_mode))
+        config_fault(f, place, "%s is a directory", path);
+    else if (access(path, W_OK) < 0)
         config_fault(f, place, "cannot write to %s: %s", path, strerror(errno));
 }
 
@@ -203,9 +223,9 @@ unsigned config_probe(const struct config *c, const char *file, FILE *errors)
                      c->control.group);
     probe_directory(c->capture.directory, CONFIG_PLACE("capture", -1, "directory", -1), &f);
     if (c->log.file)
-        probe_parent(c->log.file, CONFIG_PLACE("log", -1, "file", -1), &f);
+        probe_log(c->log.file, CONFIG_PLACE("log", -1, "file", -1), &f);
     if (c->access_log.file)
-        probe_parent(c->access_log.file, CONFIG_PLACE("access-log", -1, "file", -1), &f);
+        probe_log(c->access_log.file, CONFIG_PLACE("access-log", -1, "file", -1), &f);
     probe_assets(c, &f);
     return config_faults_flush(&f, errors);
 }

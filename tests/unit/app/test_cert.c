@@ -132,8 +132,21 @@ START_TEST(refuses_names_that_are_none)
         ck_assert_msg(strstr(why, "is neither a host's name nor an IP address"), "%s", why);
         ck_assert_int_ne(access("d/" CERT_FILE, F_OK), 0);
     }
-    ck_assert(!cert_make(&(struct cert_options){.directory = "x/y/z", .days = 1}, why));
-    ck_assert_str_eq(why, "x/y/z: No such file or directory");
+}
+END_TEST
+
+START_TEST(directories_are_made)
+{
+    make(&(struct cert_options){.directory = "d/e//f/", .days = 1});
+    ck_assert_int_eq(unlink("d/e/f/" CERT_FILE), 0);
+    ck_assert_int_eq(unlink("d/e/f/" CERT_KEY_FILE), 0);
+    ck_assert_int_eq(rmdir("d/e/f"), 0);
+    ck_assert_int_eq(rmdir("d/e"), 0);
+    fclose(fopen("d/" CERT_FILE, "w"));
+    ck_assert(!cert_make(&(struct cert_options){.directory = "d/" CERT_FILE "/e", .days = 1}, why));
+    ck_assert_str_eq(why, "d/" CERT_FILE "/e: Not a directory");
+    ck_assert(!cert_make(&(struct cert_options){.directory = "", .days = 1}, why));
+    ck_assert_str_eq(why, ": No such file or directory");
 }
 END_TEST
 
@@ -166,4 +179,4 @@ END_TEST
 
 UNIT_MAIN("cert", document_setup, teardown, it_is_for_its_names, without_names_it_is_for_this_host,
           the_key_is_of_p256_and_the_owners, the_key_may_be_of_rsa, nothing_is_overwritten,
-          refuses_names_that_are_none, the_command_checks_its_words)
+          refuses_names_that_are_none, directories_are_made, the_command_checks_its_words)

@@ -149,6 +149,21 @@ START_TEST(misses_places)
 }
 END_TEST
 
+/* That of a log is not made. */
+START_TEST(misses_directories_of_logs)
+{
+    expect_probe(HERE "devices: [{name: a, driver: ring}]\n"
+                      "log: {file: a/log}\n"
+                      "access-log: {file: .}\n",
+                 "f:4: log.file: a: No such file or directory\n"
+                 "f:5: access-log.file: . is a directory\n");
+    expect_probe(HERE "devices: [{name: a, driver: ring}]\n"
+                      "log: {file: a}\n"
+                      "access-log: {file: f}\n",
+                 "");
+}
+END_TEST
+
 UNIT_MAIN("config_probe", document_setup, document_teardown, finds_what_is_there, misses_devices,
           misses_queues, misses_any_device, misses_what_http_names, misses_cores, misses_memory,
-          misses_places)
+          misses_places, misses_directories_of_logs)
