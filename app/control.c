@@ -171,7 +171,7 @@ static void terminate(struct control *c, const char *how)
                (unsigned long long)n, (unsigned long long)(patience / TICK_SEC));
     c->drained_at = tick_after(engine_now(c->rt), patience);
     atomic_store(&c->rt->drain, true);
-    notify_stopping();
+    notify_stopping(patience);
 }
 
 static void look_at_drain(struct control *c)
@@ -356,7 +356,7 @@ bool control_run(struct runtime *rt, struct http *http)
         notify_ready();
         while (!c.stop)
             step(&c);
-        notify_stopping();
+        notify_stopping(0);
         telemetry_stop();
         capture_end(rt);
     }

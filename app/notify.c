@@ -6,6 +6,8 @@
 
 #include <systemd/sd-daemon.h>
 
+#define STOP_TICKS (5 * TICK_SEC) /* what workers take to stop, and some to spare */
+
 void notify_ready(void)
 {
     sd_notify(0, "READY=1\nSTATUS=Workers are running.");
@@ -19,9 +21,10 @@ void notify_reloading(void)
                (long long)now.tv_sec * 1000000 + now.tv_nsec / 1000);
 }
 
-void notify_stopping(void)
+void notify_stopping(tick_t patience)
 {
-    sd_notify(0, "STOPPING=1");
+    sd_notifyf(0, "STOPPING=1\nEXTEND_TIMEOUT_USEC=%llu",
+               (unsigned long long)((patience + STOP_TICKS) / TICK_US));
 }
 
 void notify_alive(void)
@@ -47,8 +50,9 @@ void notify_reloading(void)
 {
 }
 
-void notify_stopping(void)
+void notify_stopping(tick_t patience)
 {
+    (void)patience;
 }
 
 void notify_alive(void)

@@ -8,7 +8,8 @@
 
 void notify_ready(void);
 void notify_reloading(void);
-void notify_stopping(void);
+/* patience: how long what is under way may take before workers stop. */
+void notify_stopping(tick_t patience);
 void notify_alive(void);
 
 /* How often it wants to hear notify_alive; TICK_NEVER: not at all. */
