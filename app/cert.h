@@ -23,7 +23,7 @@ struct cert_options {
 /* False, with the reason, and no file is left: one of them is there already, say. */
 bool cert_make(const struct cert_options *o, char why[static CERT_WHY_MAX]);
 
-/* The command, from the word "cert" on. Returns an exit code: 0, 1 could not, 2 wrong usage. */
+/* The command; argv[0] is "millrace cert". Returns an exit code: 0, 1 could not, 2 wrong usage. */
 int cert_main(int argc, char **argv);
 
 #endif

@@ -50,20 +50,40 @@ static void free_all(struct pem *pem)
     file_free(&pem->client_ca);
 }
 
-/* error names the certificate that is at fault, "name: ...", if it is one's fault. */
+/* What follows "begin: " in error, otherwise NULL. */
+static const char *after(const char *error, const char *begin)
+{
+    size_t n = begin ? strlen(begin) : 0;
+    return n && !strncmp(error, begin, n) && !strncmp(error + n, ": ", 2) ? error + n + 2 : NULL;
+}
+
+/* The key whose value error begins with; NULL: none's, such as a cipher that HTTP/2 forbids. */
+static const char *tls_key(const struct config *c, const char *error)
+{
+    return after(error, c->tls.ciphers)  ? "ciphers"
+           : after(error, c->tls.suites) ? "suites"
+           : after(error, c->tls.groups) ? "groups"
+                                         : NULL;
+}
+
+/* error begins with the certificate that is at fault, or with client-ca, or with a value of tls. */
 static void say_why(const struct config *c, unsigned n, const char *error, struct config_faults *f)
 {
     const struct config_listener *l = &c->listener[n];
     for (unsigned i = 0; i < l->n_certificates; i++) {
         const struct config_certificate *one = config_certificate_find(c, l->certificate[i]);
-        size_t length = strlen(one->name);
-        if (strncmp(error, one->name, length) != 0 || strncmp(error + length, ": ", 2) != 0)
+        const char *why = after(error, one->name);
+        if (!why)
             continue;
         config_fault(f, CONFIG_PLACE("certificates", (int)(one - c->certificate), NULL, -1),
-                     "%s (%s, %s)", error + length + 2, one->certificate, one->key);
+                     "%s (%s, %s)", why, one->certificate, one->key);
         return;
     }
-    config_fault(f, CONFIG_PLACE("listeners", (int)n, "certificates", -1), "%s", error);
+    if (l->client_ca && after(error, "client-ca"))
+        config_fault(f, CONFIG_PLACE("listeners", (int)n, "client-ca", -1), "%s: %s", l->client_ca,
+                     after(error, "client-ca"));
+    else
+        config_fault(f, CONFIG_PLACE("tls", -1, tls_key(c, error), -1), "%s", error);
 }
 
 static struct tls_context *create(const struct config *c, unsigned n, const struct pem *pem,

@@ -98,13 +98,14 @@ static void fault_unknown(struct config_faults *f, unsigned at, const struct con
 {
     char quoted[CONFIG_QUOTE_MAX];
     config_quote(name, quoted);
-    for (unsigned i = 0; i < CONFIG_SECTIONS; i++)
+    const char *near = config_nearest(name, known, n);
+    bool section = near && !place->section; /* "origin", which is a key of listeners, too */
+    for (unsigned i = 0; i < CONFIG_SECTIONS && !section; i++)
         if (config_key_find(&config_sections[i], name)) {
             config_fault_at(f, at, place, "unknown key '%s' (it belongs in '%s')", quoted,
                             config_sections[i].name);
             return;
         }
-    const char *near = config_nearest(name, known, n);
     if (near)
         config_fault_at(f, at, place, "unknown key '%s' (did you mean '%s'?)", quoted, near);
     else

@@ -59,9 +59,18 @@ struct options {
     bool no_hugepages;
 };
 
-static int check(const char *file, bool strict)
+static struct config *load(const char *file)
 {
     struct config *c = config_load(file, stderr);
+    if (!c && !strcmp(file, DEFAULT_CONFIG) && access(file, F_OK) < 0)
+        fputs("millrace --config names another; millrace --example prints one to start from\n",
+              stderr);
+    return c;
+}
+
+static int check(const char *file, bool strict)
+{
+    struct config *c = load(file);
     if (!c)
         return EXIT_CONFIG;
     char *text = NULL;
@@ -107,7 +116,7 @@ static int run(const char *file, bool no_hugepages)
 {
     if (!control_block_signals()) /* first, for a reload may be asked for at any time */
         return EXIT_START;
-    struct config *c = config_load(file, stderr);
+    struct config *c = load(file);
     if (!c)
         return EXIT_CONFIG;
     struct runtime rt = {
@@ -160,7 +169,9 @@ static int parse(int argc, char **argv, struct options *o)
         return EXIT_CONFIG;
     }
     if (optind < argc) {
-        fprintf(stderr, "millrace: '%s' is not expected; millrace --help lists the options\n",
+        fprintf(stderr,
+                "millrace: '%s' is not expected; --config names a configuration, and millrace "
+                "--help lists the options\n",
                 argv[optind]);
         return EXIT_CONFIG;
     }
@@ -185,8 +196,11 @@ int main(int argc, char **argv)
         fputs("millrace: something has used OpenSSL already\n", stderr);
         return EXIT_START;
     }
-    if (argc > 1 && !strcmp(argv[1], "cert"))
+    if (argc > 1 && !strcmp(argv[1], "cert")) {
+        char name[] = "millrace cert"; /* what getopt begins its messages with */
+        argv[1] = name;
         return cert_main(argc - 1, argv + 1);
+    }
     struct options o = {.file = DEFAULT_CONFIG};
     int code = parse(argc, argv, &o);
     if (code >= 0)

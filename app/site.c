@@ -43,10 +43,19 @@ static size_t room(const struct site *s)
     return left < UINT32_MAX ? (size_t)left : UINT32_MAX;
 }
 
+static const char too_many_bytes[] = "more content than max-bytes allows; raise it";
+
+/* Which bound has been met. */
+static const char *limit(const struct site *s)
+{
+    bool entries = origin_n_entries(s->origin) >= s->config->options.max_entries;
+    return entries ? "more paths than max-entries allows; raise it" : too_many_bytes;
+}
+
 static bool add(struct site *s, const struct origin_entry *e, const struct config_place *place)
 {
     int error = origin_add(s->origin, e);
-    const char *why = error == ORIGIN_E_LIMIT    ? "more than max-entries or max-bytes allow"
+    const char *why = error == ORIGIN_E_LIMIT    ? limit(s)
                       : error == ORIGIN_E_EXISTS ? "is there already"
                       : error == ORIGIN_E_PATH   ? "is not a path that can be asked for"
                       : error == ORIGIN_E_STATUS ? "an answer with that status has no content"
@@ -119,14 +128,18 @@ static bool fault(const struct site *s, const char *why)
     return false;
 }
 
-/* fd is taken. */
-static bool add_file(struct site *s, const struct config *c, int fd)
+/* fd is taken. size: of its file, as far as is known. */
+static bool add_file(struct site *s, const struct config *c, int fd, off_t size)
 {
     struct file file;
     char why[FILE_WHY_MAX];
     if (is_response(s, c)) {
         close(fd);
         return true;
+    }
+    if ((uint64_t)size > room(s)) {
+        close(fd);
+        return fault(s, too_many_bytes);
     }
     if (!file_load_fd(fd, room(s), &file, why))
         return fault(s, why);
@@ -166,7 +179,7 @@ static bool add_entry(struct site *s, const struct config *c, bool link, unsigne
         return fault(s, strerror(error));
     }
     if (S_ISREG(st.st_mode))
-        return add_file(s, c, fd);
+        return add_file(s, c, fd, st.st_size);
     close(fd);
     if (S_ISDIR(st.st_mode) && !link)
         return walk(s, c, depth + 1);

@@ -99,23 +99,26 @@ START_TEST(what_does_not_belong_together_is_named)
 }
 END_TEST
 
-START_TEST(what_is_no_certificates_fault_is_the_listeners)
+START_TEST(what_is_no_certificates_fault_is_where_it_was_written)
 {
-    char *errors;
-    size_t size;
-    FILE *out = open_memstream(&errors, &size);
-    struct config *c = document_valid("tls: {ciphers: nonsense}\ncertificates:\n" PAIR(
-        "a", "a", "a") LISTENER("certificates: [a]"));
-    struct config_faults f = {.file = "f", .tree = c->tree};
-    ck_assert_ptr_null(certificates_load(c, 0, &f));
-    config_faults_flush(&f, out);
-    fclose(out);
-    ck_assert_msg(!strncmp(errors, "f:5: listeners[0].certificates: ", 32), "%s", errors);
-    free(errors);
-    config_free(c);
+    ck_assert_ptr_null(load("tls: {ciphers: nonsense}\ncertificates:\n" PAIR("a", "a", "a")
+                                LISTENER("certificates: [a]"),
+                            "f:1: tls.ciphers: nonsense: no such ciphers\n"));
+    ck_assert_ptr_null(load("tls: {groups: none}\ncertificates:\n" PAIR("a", "a", "a")
+                                LISTENER("certificates: [a]"),
+                            "f:1: tls.groups: none: no such groups\n"));
+    ck_assert_ptr_null(load("tls: {ciphers: DHE+aRSA+AES128+AESGCM}\ncertificates:\n" PAIR(
+                                "a", "a", "a") LISTENER("certificates: [a]"),
+                            "f:1: tls: DHE-RSA-AES128-GCM-SHA256: not ECDHE with AEAD and a whole "
+                            "tag\n"));
+    ck_assert_ptr_null(load("certificates:\n" PAIR("a", "a", "a")
+                                LISTENER("certificates: [a], client-auth: required, "
+                                         "client-ca: a/key.pem"),
+                            "f:4: listeners[0].client-ca: a/key.pem: no certificate in it\n"));
 }
 END_TEST
 
 UNIT_MAIN("certificates", setup, teardown, a_listener_has_its_certificates_in_order,
           clients_are_asked_for_theirs, files_that_cannot_be_read_are_named,
-          what_does_not_belong_together_is_named, what_is_no_certificates_fault_is_the_listeners)
+          what_does_not_belong_together_is_named,
+          what_is_no_certificates_fault_is_where_it_was_written)

@@ -485,6 +485,7 @@ START_TEST(names_the_nearest_key)
         {"workers: {coers: [3]}\n", "f:1: workers: unknown key 'coers' (did you mean 'cores'?)\n"},
         {"health: {x: 3}\n", "f:1: health: unknown key 'x'\n"},
         {"port: 3\n", "f:1: unknown key 'port' (it belongs in 'control')\n"},
+        {"origin: []\n", "f:1: unknown key 'origin' (did you mean 'origins'?)\n"},
         {"devices:\n- name: a\n  driver: ring\n  idle: poll\n",
          "f:4: devices[0]: unknown key 'idle' (it belongs in 'workers')\n"},
         {"\"\\e[31m\": 3\n", "f:1: unknown key '?[31m'\n"},

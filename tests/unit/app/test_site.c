@@ -150,10 +150,11 @@ START_TEST(bounds_hold)
     write_file("www/b", "12345");
     expect("origins: [{name: o, directory: www, max-bytes: 10}]\n", 2, 10, 0);
     ck_assert_ptr_null(load("origins: [{name: o, directory: www, max-bytes: 9}]\n",
-                            "f:1: origins[0].directory: www/b: larger than 4 bytes\n"));
+                            "f:1: origins[0].directory: www/b: more content than max-bytes "
+                            "allows; raise it\n"));
     ck_assert_ptr_null(load("origins: [{name: o, directory: www, max-entries: 1}]\n",
-                            "f:1: origins[0].directory: /b: more than max-entries or max-bytes "
-                            "allow\n"));
+                            "f:1: origins[0].directory: /b: more paths than max-entries allows; "
+                            "raise it\n"));
     char path[256] = "www";
     for (int i = 0; i <= SITE_DEPTH_MAX; i++) {
         strcat(path, "/d");
