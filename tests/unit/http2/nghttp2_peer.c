@@ -134,7 +134,6 @@ void peer_our_finish(struct peer_talk *t, bool trailers)
 
 /* ---- nghttp2's ---- */
 
-#define TEXT(s) (uint8_t *)(s), strlen(s)
 #define NV(name, value)                                                                      \
     ((nghttp2_nv){(uint8_t *)(uintptr_t)(name), (uint8_t *)(uintptr_t)(value), strlen(name), \
                   strlen(value), NGHTTP2_NV_FLAG_NONE})
