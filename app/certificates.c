@@ -2,6 +2,7 @@
 #include "app/certificates.h"
 
 #include <string.h>
+#include <time.h>
 
 #include "app/file.h"
 
@@ -128,4 +129,37 @@ struct tls_context *certificates_load(const struct config *c, unsigned n, struct
     struct tls_context *t = read_all(c, n, &pem, f) ? create(c, n, &pem, f) : NULL;
     free_all(&pem);
     return t;
+}
+
+bool certificates_describe(const struct tls_identity_info *id, int64_t now,
+                           char text[static CERTIFICATES_TEXT_MAX])
+{
+    char begin[32];
+    char end[32];
+    char *at[] = {begin, end};
+    const int64_t when[] = {id->not_before, id->not_after};
+    for (int i = 0; i < 2; i++) {
+        struct tm tm;
+        time_t t = (time_t)when[i];
+        if (!gmtime_r(&t, &tm) || !strftime(at[i], sizeof(begin), "%Y-%m-%d", &tm))
+            strcpy(at[i], "?");
+    }
+    bool expired = now > id->not_after;
+    bool early = now < id->not_before;
+    int64_t third = (id->not_after - id->not_before) / 3; /* of one that does not live long */
+    int64_t soon_s = (int64_t)CERTIFICATES_SOON * 86400;
+    bool soon = id->not_after - now < (third < soon_s ? third : soon_s);
+    if (expired)
+        snprintf(text, CERTIFICATES_TEXT_MAX, "%s: expired on %s; clients refuse it", id->name,
+                 end);
+    else if (early)
+        snprintf(text, CERTIFICATES_TEXT_MAX, "%s: not valid before %s; clients refuse it",
+                 id->name, begin);
+    else if (soon)
+        snprintf(text, CERTIFICATES_TEXT_MAX, "%s: expires on %s; renew it, then reload", id->name,
+                 end);
+    else
+        snprintf(text, CERTIFICATES_TEXT_MAX, "%s: %s, until %s, for %.128s", id->name, id->key,
+                 end, id->names[0] ? id->names : id->subject);
+    return !expired && !early && !soon;
 }

@@ -17,6 +17,7 @@
 #include <rte_mbuf.h>
 #include <rte_ring.h>
 
+#include "app/certificates.h"
 #include "app/log.h"
 #include "app/plan.h"
 
@@ -423,8 +424,23 @@ static bool fits(const struct runtime *rt)
     return n == 0;
 }
 
-void engine_log_origins(const struct runtime *rt)
+static void log_certificates(const struct runtime *rt, unsigned listener)
 {
+    const struct tls_context *t = assets_tls(rt->assets, listener);
+    for (unsigned i = 0; t && i < tls_context_n_identities(t); i++) {
+        char text[CERTIFICATES_TEXT_MAX];
+        const char *name = rt->config->listener[listener].name;
+        if (certificates_describe(tls_context_identity(t, i), (int64_t)time(NULL), text))
+            log_info("listener %s: certificate %s", name, text);
+        else
+            log_warning("listener %s: certificate %s", name, text);
+    }
+}
+
+void engine_log_assets(const struct runtime *rt)
+{
+    for (unsigned i = 0; i < rt->config->n_listeners; i++)
+        log_certificates(rt, i);
     for (unsigned i = 0; i < rt->config->n_origins; i++) {
         unsigned left_out;
         const struct origin *o = assets_site(rt->assets, i, &left_out);
@@ -458,7 +474,7 @@ static bool load_assets(struct runtime *rt)
         return false;
     }
     if (rt->assets)
-        engine_log_origins(rt);
+        engine_log_assets(rt);
     return rt->assets;
 }
 

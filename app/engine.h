@@ -89,8 +89,8 @@ struct stack_config engine_stack_config(const struct runtime *rt, const struct c
                                         const struct iface_config *iface,
                                         const struct stack_listener *listener, unsigned w);
 
-/* Says in the log what the origins in force have. */
-void engine_log_origins(const struct runtime *rt);
+/* Says in the log until when the certificates in force are good, and what the origins have. */
+void engine_log_assets(const struct runtime *rt);
 
 /* Opens the files of both logs again, under the names in force. False: the reason is on errors. */
 bool engine_reopen_logs(struct runtime *rt, FILE *errors);

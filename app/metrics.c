@@ -258,6 +258,10 @@ static void appliance_families(const struct scrape *s)
     gauge(s, "packet_buffers", size, "Packet buffers in all pools");
     gauge(s, "packet_buffers_in_use", in_use, "Those in use, queued in devices included");
     gauge(s, "tls_memory_bytes", (double)runtime_tls_memory(s->rt), "Memory that OpenSSL holds");
+    int64_t end = runtime_certificates_end(s->rt);
+    if (end > 0)
+        gauge(s, "tls_certificates_end_timestamp_seconds", (double)end,
+              "When the first of the certificates in force ends, in Unix time");
     gauge(s, "capture_running", k.state == CAPTURE_RUNNING, "1 while a capture runs");
     gauge(s, "capture_written_packets", (double)k.packets, "Packets in the last capture's file");
     gauge(s, "capture_lost_packets", (double)k.lost, "Packets that did not get into it");

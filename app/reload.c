@@ -223,6 +223,6 @@ int runtime_reload(struct runtime *rt, FILE *errors)
     rt->assets = next.assets;
     drop_revision(rt, &old);
     log_notice("%s is in force", rt->file);
-    engine_log_origins(rt);
+    engine_log_assets(rt);
     return 0;
 }

@@ -264,6 +264,20 @@ uint64_t runtime_tls_memory(const struct runtime *rt)
     return openssl_memory_bytes();
 }
 
+int64_t runtime_certificates_end(const struct runtime *rt)
+{
+    int64_t first = 0;
+    for (unsigned l = 0; l < rt->config->n_listeners; l++) {
+        const struct tls_context *t = assets_tls(rt->assets, l);
+        for (unsigned i = 0; t && i < tls_context_n_identities(t); i++) {
+            int64_t end = tls_context_identity(t, i)->not_after;
+            if (first == 0 || end < first)
+                first = end;
+        }
+    }
+    return first;
+}
+
 /* ---- access log ---- */
 
 uint64_t runtime_access_log_written(const struct runtime *rt)

@@ -160,6 +160,9 @@ void runtime_pool(const struct runtime *rt, unsigned pool, struct runtime_pool *
 /* Bytes that OpenSSL holds for all workers. */
 uint64_t runtime_tls_memory(const struct runtime *rt);
 
+/* When the first of the certificates in force ends, in Unix seconds; 0: there is none. */
+int64_t runtime_certificates_end(const struct runtime *rt);
+
 /* ---- access log ---- */
 
 /* Lines written since the start. Control thread only. */

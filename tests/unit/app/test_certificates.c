@@ -118,7 +118,41 @@ START_TEST(what_is_no_certificates_fault_is_where_it_was_written)
 }
 END_TEST
 
+#define DAY 86400
+
+START_TEST(the_end_is_foreseen)
+{
+    const struct tls_identity_info id = {.name = "own",
+                                         .key = "EC P-256",
+                                         .names = "a.example",
+                                         .not_before = 365 * DAY,
+                                         .not_after = 395 * DAY};
+    static const struct {
+        int64_t now;
+        bool good;
+        const char *text;
+    } is[] = {
+        {365 * DAY - 1, false, "own: not valid before 1971-01-01; clients refuse it"},
+        {365 * DAY, true, "own: EC P-256, until 1971-01-31, for a.example"},
+        {385 * DAY, true, "own: EC P-256, until 1971-01-31, for a.example"},
+        {385 * DAY + 1, false, "own: expires on 1971-01-31; renew it, then reload"},
+        {395 * DAY, false, "own: expires on 1971-01-31; renew it, then reload"},
+        {395 * DAY + 1, false, "own: expired on 1971-01-31; clients refuse it"},
+    };
+    for (size_t i = 0; i < sizeof(is) / sizeof(is[0]); i++) {
+        char text[CERTIFICATES_TEXT_MAX];
+        ck_assert_int_eq(certificates_describe(&id, is[i].now, text), is[i].good);
+        ck_assert_str_eq(text, is[i].text);
+    }
+    const struct tls_identity_info year = {
+        .name = "y", .not_after = 365 * DAY, .names = "", .key = "", .subject = ""};
+    char text[CERTIFICATES_TEXT_MAX];
+    ck_assert(certificates_describe(&year, 351 * DAY, text));
+    ck_assert(!certificates_describe(&year, 351 * DAY + 1, text));
+}
+END_TEST
+
 UNIT_MAIN("certificates", setup, teardown, a_listener_has_its_certificates_in_order,
           clients_are_asked_for_theirs, files_that_cannot_be_read_are_named,
           what_does_not_belong_together_is_named,
-          what_is_no_certificates_fault_is_where_it_was_written)
+          what_is_no_certificates_fault_is_where_it_was_written, the_end_is_foreseen)

@@ -97,6 +97,7 @@ START_TEST(values_are_those_of_the_counters)
     expect_line("millrace_h2_streams{worker=\"1\"} 3");
     expect_line("# UNIT millrace_tls_rx_bytes bytes");
     expect_line("millrace_tls_memory_bytes 12345");
+    expect_line("millrace_tls_certificates_end_timestamp_seconds 2000000001");
     expect_line("millrace_access_log_written_total 17");
     expect_line("millrace_access_log_lost_total{worker=\"1\"} 1");
 }
