@@ -36,6 +36,10 @@ _millracectl() {
         *) $skip || words+=("$word") && skip=false ;;
         esac
     done
+    if [[ ${words[0]} == doctor && $cur != -* ]]; then
+        mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+        return
+    fi
     list=$(millracectl "${words[@]}" --help 2>/dev/null)
     if [[ $cur == -* ]]; then
         list=$(sed -n 's/^  -., \(--[a-z-]*\).*/\1/p' <<<"$list")

@@ -391,6 +391,7 @@ START_TEST(the_shell_completes)
     completes("millracectl show p", "paths ports\n");
     completes("millracectl -s /x capture \"\"", "start stop\n");
     completes("millracectl doctor --c", "--config\n");
+    completes("millracectl doctor /dev/nul", "/dev/null\n");
     completes("millracectl show conn --state fin", "fin-wait-1 fin-wait-2\n");
     completes("millracectl show conn --lo", "--long\n");
     completes("millracectl reset \"\"", "conn\n");
