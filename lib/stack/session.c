@@ -464,7 +464,7 @@ bool sessions_create(struct stack *s, const struct h2_settings *settings, tick_t
     all->header_list = settings->header_list;
     if (!create_parts(s, settings))
         return false;
-    all->tls_ready = tls_init(&s->tls, s->env.mem, s->env.pool, s->counters, s->env.seed,
+    all->tls_ready = tls_init(&s->tls, s->env.pool, s->counters, s->env.seed,
                               lifetime ? lifetime : TICKET_LIFETIME, now);
     all->h2_ready = h2_init(&s->h2, &s->http, s->counters, s->limits.streams, settings, on_wake);
     return all->tls_ready && all->h2_ready;

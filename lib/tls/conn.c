@@ -25,10 +25,10 @@
 #define RECORD_WARM   UINT64_C(65536) /* bytes until records are large */
 #define RECORD_SILENT TICK_SEC        /* and after which they are small again */
 
-bool tls_init(struct tls *t, struct mem *mem, struct pkt_pool *pool, struct counters *counters,
+bool tls_init(struct tls *t, struct pkt_pool *pool, struct counters *counters,
               const uint8_t seed[32], tick_t ticket_lifetime, tick_t now)
 {
-    *t = (struct tls){.mem = mem, .pool = pool, .counters = counters, .now = now};
+    *t = (struct tls){.pool = pool, .counters = counters, .now = now};
     t->bio_method = tls_bio_method();
     t->ticket_cipher = EVP_CIPHER_fetch(NULL, "AES-256-CBC", NULL);
     if (t->bio_method && t->ticket_cipher &&

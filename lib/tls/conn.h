@@ -16,7 +16,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/mem.h"
 #include "base/tick.h"
 #include "buf/pkt.h"
 #include "stats/counter.h"
@@ -25,7 +24,6 @@
 
 /* A worker's, shared by its connections. */
 struct tls {
-    struct mem *mem;
     struct pkt_pool *pool;
     struct counters *counters;
     struct tls_tickets tickets;
@@ -35,7 +33,7 @@ struct tls {
 };
 
 /* seed: 32 bytes, the same for all workers of a host. False: no memory. */
-bool tls_init(struct tls *t, struct mem *mem, struct pkt_pool *pool, struct counters *counters,
+bool tls_init(struct tls *t, struct pkt_pool *pool, struct counters *counters,
               const uint8_t seed[32], tick_t ticket_lifetime, tick_t now);
 void tls_fini(struct tls *t);
 

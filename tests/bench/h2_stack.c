@@ -422,8 +422,8 @@ static void bench_open(struct bench *b, unsigned packets)
     listener[1].port = PORT_TLS;
     listener[1].tls = b->server;
     pair_open(&b->pair, packets, listener, 2);
-    pair_check(tls_init(&b->tls, &b->pair.client.mem, &b->pair.pool, &b->pair.client.counters,
-                        (const uint8_t[32]){1}, 3600 * TICK_SEC, b->pair.now),
+    pair_check(tls_init(&b->tls, &b->pair.pool, &b->pair.client.counters, (const uint8_t[32]){1},
+                        3600 * TICK_SEC, b->pair.now),
                "no TLS");
 }
 

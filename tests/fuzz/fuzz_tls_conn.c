@@ -82,8 +82,7 @@ static void end_init(struct end *e)
     memset(e, 0, sizeof(*e));
     heap_init(&e->heap);
     heap_pool_init(&e->pool, 64, 1500);
-    require(
-        tls_init(&e->tls, &e->heap.mem, &e->pool.pool, &e->counters, seed, 3600 * TICK_SEC, now));
+    require(tls_init(&e->tls, &e->pool.pool, &e->counters, seed, 3600 * TICK_SEC, now));
 }
 
 static void end_fini(struct end *e)

@@ -36,8 +36,7 @@ static void end_init(struct pair_end *e, const uint8_t seed[32], tick_t now)
     *e = (struct pair_end){.lives = false};
     heap_init(&e->heap);
     heap_pool_init(&e->pool, 128, 2048);
-    ck_assert(
-        tls_init(&e->tls, &e->heap.mem, &e->pool.pool, &e->counters, seed, 3600 * TICK_SEC, now));
+    ck_assert(tls_init(&e->tls, &e->pool.pool, &e->counters, seed, 3600 * TICK_SEC, now));
 }
 
 void pair_init(struct pair *p)
