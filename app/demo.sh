@@ -207,7 +207,7 @@ discard (9) and source (19), and a site by HTTP/2 over TLS (443) and in the clea
   $hello
   (sleep 1; $ctl show conn --long) & ${sudo}ip netns exec $from timeout 2 bash -c 'cat </dev/tcp/fd77::1/19' | dd of=/dev/null bs=64k 2>&1
   ${sudo}ip netns exec $from curl --cacert $dir/certificate.pem https://10.77.0.1/
-  ${sudo}ip netns exec $from curl --cacert $dir/certificate.pem -o /dev/null -w '%{size_download} bytes, %{speed_download} a second\n' 'https://[fd77::1]/bytes/100000000'
+  ${sudo}ip netns exec $from curl --cacert $dir/certificate.pem -s -o /dev/null -w '%{size_download} bytes, %{speed_download} a second\n' 'https://[fd77::1]/bytes/100000000'
   ${sudo}ip netns exec $from curl --http2-prior-knowledge -d 'to be sent back' http://10.77.0.1/echo
   tail -n 3 $dir/access.log
   $ctl show listeners
