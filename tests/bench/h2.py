@@ -209,7 +209,7 @@ class Ours(tcp.Millrace):
             "certificates": [certificate],
             "origins": [{"name": "bench", "directory": site.at["FILES"]}],
             "listeners": [listener],
-            "tls": {"suites": CIPHER, "groups": "P-256"},
+            "tls": {"suites": CIPHER, "groups": "P-256", "tickets": 2},  # as the peers
         }
         super().__init__(wire, more)
 
