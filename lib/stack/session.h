@@ -100,7 +100,7 @@ static inline bool sessions_wait(const struct stack *s)
     return s->sessions.steps == 0 && !list_empty(&s->sessions.handshakes);
 }
 void sessions_next_turn(struct stack *s);
-/* TCP has sent of c, so that its session may have more. */
+/* TCP has sent of c, or has heard that it arrived, so that its session may have more. */
 void session_sent(struct conn *c);
 /* Graceful end (h2_shutdown). */
 void session_shutdown(struct session *x, tick_t now);

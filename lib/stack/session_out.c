@@ -5,6 +5,10 @@
  * What is in TCP's queue is in its order for good. So little more is put there than the connection
  * may send at once: a response of more urgency, or of another stream, that comes a moment later
  * then waits behind that only.
+ *
+ * Nor does what a peer leaves there keep others out: a connection may have a part of what is free
+ * of half of TCP's memory. Many that read nothing have little each, and the other half is for what
+ * arrives and for new ones.
  */
 #include <string.h>
 
@@ -12,15 +16,33 @@
 
 #define RECORDS      4 /* of one session in a turn */
 #define UNSENT_AHEAD (2 * TLS_RECORD_MAX)
+#define FREE_PARTS   8
+#define PART_LEAST   2700 /* two segments of a usual path, which are acknowledged at once */
 
 static struct tcp_conn *tcp_of(const struct session *x)
 {
     return &x->conn->tcp;
 }
 
+/* What it may hold of the memory that is free. */
+static uint32_t part_of_memory(const struct tcp_conn *c)
+{
+    uint64_t most = c->tcp->memory_max / 2;
+    uint64_t part = c->tcp->memory < most ? (most - c->tcp->memory) / FREE_PARTS : 0;
+    return part < PART_LEAST ? PART_LEAST : part > UINT32_MAX ? UINT32_MAX : (uint32_t)part;
+}
+
+/* Whoever waits for that has something under way, and goes on when it arrives (session_sent). */
+static bool has_its_part(const struct tcp_conn *c)
+{
+    return vec_queue_count(&c->stream.out) > 0 && stream_cost(&c->stream) >= part_of_memory(c);
+}
+
 static bool has_room(const struct session *x)
 {
     const struct tcp_conn *c = tcp_of(x);
+    if (has_its_part(c))
+        return false;
     uint32_t flight = sender_in_flight(&c->sender);
     uint32_t cwnd = c->sender.cc.cwnd;
     uint32_t most = cwnd > flight ? cwnd - flight : 0;
@@ -95,6 +117,13 @@ static bool write_held(struct session *x, tick_t now)
     return true;
 }
 
+static uint32_t record_size(const struct session *x, tick_t now)
+{
+    uint32_t size = x->secure ? tls_record_size(&x->tls, now) : TLS_RECORD_MAX;
+    uint32_t part = part_of_memory(tcp_of(x));
+    return size < part ? size : part;
+}
+
 /* Of what has gathered since the last, as far as one record holds it. False: that was all, for now.
  */
 static bool write_record(struct session *x, tick_t now)
@@ -102,8 +131,7 @@ static bool write_record(struct session *x, tick_t now)
     if (x->held)
         return write_held(x, now);
     uint8_t *bytes = x->stack->sessions.scratch;
-    uint32_t room = x->secure ? tls_record_size(&x->tls, now) : TLS_RECORD_MAX;
-    uint32_t n = h2_output(&x->h2, bytes, room, now);
+    uint32_t n = h2_output(&x->h2, bytes, record_size(x, now), now);
     if (n == 0)
         return false;
     if (send(x, bytes, n, now))

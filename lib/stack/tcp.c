@@ -4,7 +4,7 @@
 #include "wire/tcp.h"
 
 #include "base/bytes.h"
-#include "stack/conn.h"
+#include "stack/session.h"
 #include "wire/proto.h"
 
 /* Out */
@@ -85,8 +85,10 @@ static void conn_input(struct conn *c, struct ip_rx *rx, const struct tcp_hdr *h
 {
     seq32_t una = c->tcp.sender.una;
     tcp_input(&c->tcp, h, rx->p, rx->traffic_class & ECN_CE, now);
-    if (!seq32_eq(una, c->tcp.sender.una))
+    if (!seq32_eq(una, c->tcp.sender.una)) {
         conn_progress(c, now);
+        session_sent(c);
+    }
     conn_settle(c, now);
 }
 

@@ -317,14 +317,21 @@ START_TEST(nothing_at_all_ends_in_time)
 }
 END_TEST
 
-START_TEST(what_waits_in_tcp_is_little)
+static struct client *downloader(uint8_t n)
 {
-    boot();
-    struct client *c = connect_bare(0, CLEAR_PORT);
+    struct client *c = connect_bare(n, CLEAR_PORT);
     connect_h2(c);
     nghttp2_settings_entry window = {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, 1 << 30};
     nghttp2_submit_settings(c->h2, NGHTTP2_FLAG_NONE, &window, 1);
     nghttp2_submit_window_update(c->h2, NGHTTP2_FLAG_NONE, 0, 1 << 30);
+    talk();
+    return c;
+}
+
+START_TEST(what_waits_in_tcp_is_little)
+{
+    boot();
+    struct client *c = downloader(0);
     request(c, "/1000000");
     client_turn(c);
     turn();
@@ -334,6 +341,28 @@ START_TEST(what_waits_in_tcp_is_little)
     ck_assert_uint_lt(row.unsent, 3 * TLS_RECORD_MAX);
     talk();
     ck_assert_uint_eq(c->body, 1000000);
+}
+END_TEST
+
+/* Many that read nothing leave room for what arrives, and for new ones; read at last, each goes on.
+ */
+START_TEST(who_reads_nothing_keeps_nobody_out)
+{
+    struct client *c[8];
+    host.config.limits.tcp_memory = 160 * PKT_COST;
+    boot();
+    for (unsigned i = 0; i < 8; i++)
+        c[i] = downloader((uint8_t)i);
+    for (unsigned i = 0; i < 8; i++) {
+        request(c[i], "/100000");
+        client_turn(c[i]);
+        turn();
+    }
+    ck_assert_uint_gt(host.stack->tcp.memory, host.config.limits.tcp_memory / 4);
+    ck_assert_uint_lt(host.stack->tcp.memory, host.config.limits.tcp_memory / 4 * 3);
+    talk();
+    for (unsigned i = 0; i < 8; i++)
+        ck_assert_uint_eq(c[i]->body, 100000);
 }
 END_TEST
 
@@ -682,11 +711,11 @@ UNIT_MAIN("session", setup, teardown, a_request_in_cleartext, a_request_over_tls
           a_record_may_be_larger_than_the_window, handshakes_share_a_budget,
           who_is_idle_in_cleartext_is_told_to_go, who_is_idle_over_tls_is_told_to_go,
           an_end_without_a_word_is_one, nothing_at_all_ends_in_time, what_waits_in_tcp_is_little,
-          who_takes_no_last_words_is_reset, a_handshake_that_does_not_end_is_reset,
-          a_handshake_that_has_just_failed_is_not_timed, what_tls_cannot_write_ends_the_session,
-          handshakes_of_a_listener_are_limited, handshakes_of_a_network_are_limited,
-          what_is_no_tls_gets_an_alert, a_reset_is_told_to_the_service,
-          a_reset_amid_much_is_told_too, the_control_core_sees_it, a_session_is_shut_down,
-          a_stack_that_ends_drains, a_reload_leaves_sessions_as_they_began,
+          who_reads_nothing_keeps_nobody_out, who_takes_no_last_words_is_reset,
+          a_handshake_that_does_not_end_is_reset, a_handshake_that_has_just_failed_is_not_timed,
+          what_tls_cannot_write_ends_the_session, handshakes_of_a_listener_are_limited,
+          handshakes_of_a_network_are_limited, what_is_no_tls_gets_an_alert,
+          a_reset_is_told_to_the_service, a_reset_amid_much_is_told_too, the_control_core_sees_it,
+          a_session_is_shut_down, a_stack_that_ends_drains, a_reload_leaves_sessions_as_they_began,
           a_reload_takes_settings_or_leaves_all, carriers_and_services_belong_together,
           without_packets_it_waits, whatever_waits_ends_with_the_stack)
