@@ -15,9 +15,10 @@
 /* What a write may add: the record's overhead, and an answer to a KeyUpdate before it. */
 #define WRITE_OVERHEAD 160u
 
-/* Records without content in a row, KeyUpdate and others, each of which makes us work; and those of
- * a handshake, of which a large one has a dozen. */
+/* Records without content, KeyUpdate and others, each of which makes us work: so many, and one more
+ * for so many bytes of content; and those of a handshake, of which a large one has a dozen. */
 #define BARREN_MAX    32u
+#define BARREN_BYTES  1024u
 #define HANDSHAKE_MAX 256u
 
 /* Fits one segment of the smallest usual path, with TCP's options and the record's overhead. */
@@ -300,7 +301,9 @@ static enum tls_result barren(struct tls_conn *c, int result)
     if (r != TLS_PROGRESS)
         return r;
     bool cut = open && !(c->flags & TLS_CONN_CLIENT) && SSL_in_init(c->ssl);
-    return cut || ++c->barren > (open ? BARREN_MAX : HANDSHAKE_MAX) ? fail(c) : r;
+    c->barren += BARREN_BYTES;
+    bool many = c->barren > (open ? BARREN_MAX : HANDSHAKE_MAX) * BARREN_BYTES;
+    return cut || many ? fail(c) : r;
 }
 
 static enum tls_result shake_hands(struct tls_conn *c)
@@ -345,7 +348,7 @@ static enum tls_result read_content(struct tls_conn *c, uint32_t record, struct 
         return barren(c, result);
     }
     assert(SSL_pending(c->ssl) == 0 && "a record's content is shorter than the record");
-    c->barren = 0;
+    c->barren -= got < c->barren ? got : c->barren;
     pkt_trim(p, got);
     *plain = p;
     counter_add(c->tls->counters, COUNTER_TLS_RX_RECORDS, 1);

@@ -62,9 +62,9 @@ struct tls_conn {
     struct pkt *out_last;
     struct pkt *spare; /* packets put by for the write at work */
     uint32_t allowed;  /* bytes of `in` that OpenSSL may read: of one record, whole */
+    uint32_t barren;   /* bytes of content that are wanting for its records without any */
     uint16_t flags;    /* enum tls_conn_flag */
     uint8_t alert;     /* with FAILED: the fatal alert sent or received; 0: none was */
-    uint16_t barren;   /* records since the last that had content */
     bool transport_end;
     bool due;          /* tls_read has something to do without input */
     bool starved;      /* a packet was asked for in vain during the present call */
