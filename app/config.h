@@ -133,7 +133,7 @@ struct config_response {
     char origin[CONFIG_NAME_MAX];
     char *path;
     uint16_t status;
-    char *type; /* NULL: by the ending of path */
+    char *type; /* NULL: by the ending of path, see site.c */
     char *body; /* what is served: this, */
     char *file; /* or what this holds; both NULL: nothing */
 };

@@ -236,7 +236,7 @@ static const struct config_key responses_keys[] = {
     {"status", CONFIG_UINT, RESPONSE(status), RANGE(200, 599), .preset = "200", .live = true,
      .text = "code of the answer"},
     {"type", CONFIG_TEXT, RESPONSE(type), .sample = "text/plain", .live = true,
-     .text = "content-type; otherwise by the ending of path"},
+     .text = "content-type; otherwise by the ending of path, without one of a body text/plain"},
     {"body", CONFIG_TEXT, RESPONSE(body), .sample = "fine", .live = true,
      .text = "what it says; or, in its place,"},
     {"file", CONFIG_PATH, RESPONSE(file), .max = FILE_PATH_MAX, .sample = "/srv/health.txt",

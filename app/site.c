@@ -68,12 +68,20 @@ static bool add(struct site *s, const struct origin_entry *e, const struct confi
 
 /* ---- responses ---- */
 
+/* The ending of the path says it, if there is one; what stands in a configuration is text. */
+static struct http_text response_type(const struct config_response *r)
+{
+    if (r->type || !r->body || strchr(r->path, '.'))
+        return text_of(r->type);
+    return HTTP_TEXT("text/plain; charset=utf-8");
+}
+
 static bool add_response(struct site *s, const struct config_response *r, int index)
 {
     const struct config_place *place = CONFIG_PLACE("responses", index, "path", -1);
     struct origin_entry e = {.path = text_of(r->path),
                              .status = r->status,
-                             .type = text_of(r->type),
+                             .type = response_type(r),
                              .body = text_of(r->body)};
     struct file file = {0};
     char why[FILE_WHY_MAX];

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include "document.h"
+#include "service/origin_item.h"
 #include "support/heap.h"
 
 static struct heap heap;
@@ -126,6 +127,33 @@ START_TEST(responses_come_before_files)
 }
 END_TEST
 
+START_TEST(what_is_written_in_a_response_is_text)
+{
+    static const char *const is[][2] = {{"/a", "text/plain; charset=utf-8"},
+                                        {"/b.html", "text/html; charset=utf-8"},
+                                        {"/c", "image/x"},
+                                        {"/d", "application/octet-stream"}};
+    write_file("www/other", "12");
+    struct origin *o = load("origins: [{name: o}]\nresponses:\n"
+                            "- {origin: o, path: /a, body: x}\n"
+                            "- {origin: o, path: /b.html, body: x}\n"
+                            "- {origin: o, path: /c, body: x, type: image/x}\n"
+                            "- {origin: o, path: /d, file: www/other}\n",
+                            "");
+    ck_assert_ptr_nonnull(o);
+    for (size_t i = 0; i < sizeof(is) / sizeof(is[0]); i++) {
+        const struct origin_item *item =
+            origin_find(o, (struct http_text){is[i][0], (uint32_t)strlen(is[i][0])});
+        ck_assert_ptr_nonnull(item);
+        const struct http_field *type = &item->field[item->n_fields - 1];
+        ck_assert_mem_eq(type->name.p, "content-type", type->name.n);
+        ck_assert_uint_eq(type->value.n, strlen(is[i][1]));
+        ck_assert_mem_eq(type->value.p, is[i][1], type->value.n);
+    }
+    origin_destroy(o);
+}
+END_TEST
+
 START_TEST(what_cannot_be_had_is_named)
 {
     ck_assert_ptr_null(load("origins: [{name: o, directory: nowhere}]\n",
@@ -178,4 +206,5 @@ END_TEST
 
 UNIT_MAIN("site", setup, teardown, files_of_all_directories_are_served, hidden_files_are_not,
           links_are_followed_within_the_directory, what_is_no_file_is_left_out,
-          responses_come_before_files, what_cannot_be_had_is_named, bounds_hold)
+          responses_come_before_files, what_is_written_in_a_response_is_text,
+          what_cannot_be_had_is_named, bounds_hold)
