@@ -122,7 +122,7 @@ static void carry_a_whole_record(void)
 
 static bool has_raw_key(EVP_PKEY *key, int (*get)(const EVP_PKEY *, unsigned char *, size_t *))
 {
-    uint8_t raw[64];
+    uint8_t raw[4096];
     size_t len = sizeof(raw);
     bool has = get(key, raw, &len) == 1;
     EVP_PKEY_free(key);
@@ -130,20 +130,50 @@ static bool has_raw_key(EVP_PKEY *key, int (*get)(const EVP_PKEY *, unsigned cha
     return has;
 }
 
+/* How many keys of the exchange OpenSSL still shows, with nothing in them. */
+static unsigned empty_keys(SSL *ssl)
+{
+    unsigned n = 0;
+    EVP_PKEY *key;
+    if (SSL_get_tmp_key(ssl, &key)) {
+        ck_assert(!has_raw_key(key, EVP_PKEY_get_raw_private_key));
+        n++;
+    }
+    if (SSL_get_peer_tmp_key(ssl, &key)) {
+        ck_assert(!has_raw_key(key, EVP_PKEY_get_raw_public_key));
+        n++;
+    }
+    return n;
+}
+
+static bool open_with_group(const char *group)
+{
+    begin();
+    if (SSL_set1_groups_list(client_ssl(), group) != 1)
+        return false;
+    pair_run(&pair);
+    pair_expect_open(&pair);
+    return true;
+}
+
 /* Nothing is left of the keys of the exchange, at either end. */
 START_TEST(ephemeral_keys_are_gone_once_it_is_open)
 {
-    open_pair();
-    SSL *ends[] = {client_ssl(), pair.server.conn.ssl};
-    for (size_t i = 0; i < 2; i++) {
-        EVP_PKEY *key;
-        ck_assert_str_eq(SSL_group_to_name(ends[i], (int)SSL_get_negotiated_group(ends[i])),
-                         "x25519");
-        ck_assert(SSL_get_tmp_key(ends[i], &key));
-        ck_assert(!has_raw_key(key, EVP_PKEY_get_raw_private_key));
-        ck_assert(SSL_get_peer_tmp_key(ends[i], &key));
-        ck_assert(!has_raw_key(key, EVP_PKEY_get_raw_public_key));
-    }
+    ck_assert(open_with_group("X25519"));
+    ck_assert_str_eq(tls_group_name(&pair.server.conn), "x25519");
+    ck_assert_uint_eq(empty_keys(client_ssl()), 2);
+    ck_assert_uint_eq(empty_keys(pair.server.conn.ssl), 2);
+}
+END_TEST
+
+/* The group that OpenSSL prefers from 3.5 on. Its server has no key of its own. */
+START_TEST(so_are_those_of_a_hybrid_group)
+{
+    if (!open_with_group("X25519MLKEM768"))
+        return;
+    ck_assert_str_eq(tls_group_name(&pair.server.conn), "X25519MLKEM768");
+    ck_assert_uint_eq(empty_keys(client_ssl()), 1);
+    ck_assert_uint_eq(empty_keys(pair.server.conn.ssl), 1);
 }
 END_TEST
 
@@ -854,8 +884,8 @@ START_TEST(an_idle_connection_holds_no_packet)
 END_TEST
 
 UNIT_MAIN("tls/conn", setup, teardown, opens_and_carries_both_ways, counts_what_it_does,
-          ephemeral_keys_are_gone_once_it_is_open, carries_a_whole_record,
-          carries_a_whole_record_in_1_2, carries_any_size_by_any_cipher,
+          ephemeral_keys_are_gone_once_it_is_open, so_are_those_of_a_hybrid_group,
+          carries_a_whole_record, carries_a_whole_record_in_1_2, carries_any_size_by_any_cipher,
           a_write_is_one_record_and_fills_packets, a_read_is_one_record,
           waits_for_the_whole_of_a_record, survives_any_cut_and_any_size,
           records_are_small_at_first_and_after_silence, close_notify_ends_one_direction,
