@@ -19,7 +19,7 @@ static void boot(void)
 static void hush(tick_t d)
 {
     pass(d);
-    for (unsigned n = 0; stack_pending(host.stack, 0) > 0; n++) {
+    while (stack_pending(host.stack, 0) > 0) {
         enum frame_kind kind = said()->kind;
         ck_assert(kind == FRAME_ARP || kind == FRAME_ICMP6);
     }
