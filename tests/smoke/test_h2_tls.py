@@ -21,7 +21,7 @@ def told(text, pattern):
 
 
 def subject(text):
-    return told(text, r"^subject=CN = (\S+)")
+    return told(text, r"^subject=CN ?= ?(\S+)")
 
 
 def alert(text):
