@@ -394,6 +394,7 @@ static void contexts_open(struct bench *b)
                                       .n_identities = 1,
                                       .min_version = TLS_VERSION_1_3,
                                       .suites = "TLS_AES_128_GCM_SHA256",
+                                      .groups = "X25519",
                                       .tickets = 1,
                                       .ticket_lifetime = 3600 * TICK_SEC,
                                       .alpn = alpn,
