@@ -41,6 +41,7 @@ struct listener {
     uint64_t refused;
     uint32_t sessions;   /* that point here, some without a connection any more */
     uint32_t handshakes; /* of TLS under way */
+    struct list waiting; /* their sessions, the longest under way first */
     uint64_t handshakes_refused;
     uint16_t prefix[LISTENER_PREFIXES];
     tick_t cookie_end; /* ACKs until then may be answers to cookies; 0: none was sent */

@@ -182,6 +182,7 @@ static bool make_new(struct stack *s, const struct stack_config *config, struct 
             return false;
         }
         list_init(&made[i]->retired);
+        list_init(&made[i]->waiting);
     }
     return true;
 }

@@ -195,7 +195,7 @@ static bool start(struct session *x, tick_t now)
     if (!cfg->tls)
         return session_begin(x, now);
     /* First what costs little, for a flood of them. */
-    if (!handshake_enter(x, &x->peer.addr) || !tls_accept(&x->tls, &x->stack->tls, cfg->tls, now))
+    if (!handshake_enter(x, now) || !tls_accept(&x->tls, &x->stack->tls, cfg->tls, now))
         return false;
     x->secure = true;
     x->handshake_at = tick_after(now, cfg->handshake_timeout);
@@ -229,6 +229,7 @@ static struct session *make(struct conn *c, const struct http_service *service)
                                  .connection = slab_handle(s->conns, c)};
     list_init(&x->reading);
     list_init(&x->writing);
+    list_init(&x->place);
     timer_init(&x->timer, fire);
     if (l->cfg.context)
         l->cfg.context_hold(l->cfg.context, s->worker);

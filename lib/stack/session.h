@@ -55,12 +55,12 @@ struct session {
     struct pkt *in_last;
     uint8_t *held; /* a record's content for which there were no packets */
     uint32_t held_len;
-    uint32_t charged; /* of tcp.memory */
+    uint32_t charged;  /* of tcp.memory */
+    struct list place; /* in listener->waiting, from the start of a handshake to its end */
     tick_t handshake_at;
     uint16_t prefix; /* its place in listener->prefix, while it counts there */
     uint8_t phase;   /* enum session_phase */
     bool secure : 1;
-    bool counted : 1; /* in listener->handshakes */
     bool begun : 1;   /* h2 is there */
     bool in_end : 1;  /* TCP's other side has ended */
     bool in_told : 1; /* and HTTP/2 knows */
@@ -134,8 +134,8 @@ void session_write(struct session *x, tick_t now);
 void session_end(struct session *x, tick_t now);
 
 /* handshakes.c */
-/* Is there room for one more from this address? Then it counts. */
-bool handshake_enter(struct session *x, const struct ip_addr *from);
+/* Is there room for one more from its address? Then it counts. */
+bool handshake_enter(struct session *x, tick_t now);
 void handshake_leave(struct session *x);
 
 #endif

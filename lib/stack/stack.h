@@ -75,7 +75,7 @@ struct stack_listener {
                                 listener holds (service/origin.h says how), by these; or NULL */
     void (*context_hold)(const void *context, uint16_t worker);
     void (*context_release)(const void *context, uint16_t worker);
-    uint32_t handshakes;        /* TLS handshakes under way in a worker: 1,024 */
+    uint32_t handshakes;        /* TLS handshakes under way in a worker, see handshakes.c: 1,024 */
     uint32_t prefix_handshakes; /* of these, from one /24 or /56: 512 */
     tick_t handshake_timeout;   /* 10 s */
 };

@@ -467,6 +467,26 @@ START_TEST(handshakes_of_a_listener_are_limited)
 }
 END_TEST
 
+START_TEST(the_longest_handshake_makes_room_after_a_second)
+{
+    host.config.n_listeners = 1;
+    http_on("secure", SECURE_PORT, context)->handshakes = 2;
+    boot();
+    connect_bare(0, SECURE_PORT);
+    connect_bare(1, SECURE_PORT);
+    hear_all();
+    host.now += TICK_SEC;
+    connect_bare(2, SECURE_PORT);
+    hear_all();
+    ck_assert(client[0].rst && !client[1].rst && !client[2].rst);
+    ck_assert_uint_eq(listener_row("secure").handshakes, 2);
+    ck_assert_uint_eq(listener_row("secure").handshakes_refused, 1);
+    connect_ssl(&client[2]);
+    talk();
+    ck_assert(client[2].open);
+}
+END_TEST
+
 START_TEST(handshakes_of_a_network_are_limited)
 {
     host.config.n_listeners = 1;
@@ -714,8 +734,9 @@ UNIT_MAIN("session", setup, teardown, a_request_in_cleartext, a_request_over_tls
           who_reads_nothing_keeps_nobody_out, who_takes_no_last_words_is_reset,
           a_handshake_that_does_not_end_is_reset, a_handshake_that_has_just_failed_is_not_timed,
           what_tls_cannot_write_ends_the_session, handshakes_of_a_listener_are_limited,
-          handshakes_of_a_network_are_limited, what_is_no_tls_gets_an_alert,
-          a_reset_is_told_to_the_service, a_reset_amid_much_is_told_too, the_control_core_sees_it,
-          a_session_is_shut_down, a_stack_that_ends_drains, a_reload_leaves_sessions_as_they_began,
+          the_longest_handshake_makes_room_after_a_second, handshakes_of_a_network_are_limited,
+          what_is_no_tls_gets_an_alert, a_reset_is_told_to_the_service,
+          a_reset_amid_much_is_told_too, the_control_core_sees_it, a_session_is_shut_down,
+          a_stack_that_ends_drains, a_reload_leaves_sessions_as_they_began,
           a_reload_takes_settings_or_leaves_all, carriers_and_services_belong_together,
           without_packets_it_waits, whatever_waits_ends_with_the_stack)
