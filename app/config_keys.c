@@ -164,7 +164,7 @@ static const struct config_key listeners_keys[] = {
      .text = "PEM file of those who may have signed them"},
     {"handshakes", CONFIG_UINT, LISTENER(handshakes), RANGE(1, 1u << 20), .preset = "1024",
      .live = true,
-     .text = "TLS handshakes under way in a worker; when all are, the longest of over a second ends"},
+     .text = "of TLS: under way in a worker at once; beyond, the oldest of over a second gives way"},
     {"prefix-handshakes", CONFIG_UINT, LISTENER(prefix_handshakes), RANGE(1, 1u << 20),
      .preset = "512", .live = true,
      .text = "of these, from one /24 of IPv4 or /56 of IPv6"},
