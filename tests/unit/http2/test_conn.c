@@ -299,7 +299,7 @@ END_TEST
 
 START_TEST(goaway_without_end_is_a_glitch)
 {
-    struct h2_answer a;
+    static struct h2_answer a; /* of a stream that outlives the test */
     h2_pair_connect();
     upload(&a, 10);
     h2_pair_run();
@@ -401,7 +401,8 @@ END_TEST
 /* RFC 9113 5.1.2 */
 START_TEST(a_client_keeps_to_the_number_of_streams)
 {
-    struct h2_answer a, b;
+    struct h2_answer a;
+    static struct h2_answer b; /* of a stream that outlives the test */
     pair.settings[1].max_streams = 1;
     h2_pair_connect();
     h2_pair_run();
