@@ -50,7 +50,8 @@ static void put(struct text *t, const void *bytes, size_t n)
 {
     if (n > sizeof(t->bytes) - t->n)
         n = sizeof(t->bytes) - t->n;
-    memcpy(t->bytes + t->n, bytes, n);
+    if (n > 0) /* or bytes may be NULL */
+        memcpy(t->bytes + t->n, bytes, n);
     t->n += (uint32_t)n;
 }
 
