@@ -681,9 +681,9 @@ int main(int argc, char **argv)
     for (unsigned i = 0; i < sizeof(request_case) / sizeof(request_case[0]); i++)
         if (strstr(request_case[i].name, only))
             run_requests(&request_case[i]);
-    if (strstr("handshake", only))
+    if (strstr("handshake-full handshake-resumed", only))
         run_handshakes();
-    if (strstr("idle-memory", only))
+    if (strstr("idle-memory-tls", only))
         run_idle();
     return 0;
 }
