@@ -152,7 +152,6 @@ static bool resize_table(struct h2_conn *c, uint32_t least, uint32_t size)
 {
     if (least == c->peers.header_table && size == least)
         return true;
-    h2_memo_forget(&c->h2->memo, c);
     return hpack_encoder_table(&c->encoder, least) && hpack_encoder_table(&c->encoder, size);
 }
 
@@ -164,6 +163,7 @@ static void apply(struct h2_conn *c, const struct h2_peer_settings *p, uint32_t 
         h2_fail(c, H2_FLOW_CONTROL_ERROR);
         return;
     }
+    h2_memo_forget(&c->h2->memo, c); /* another table, or heads that may be too large now */
     if (!resize_table(c, least, p->header_table)) {
         h2_fail(c, H2_INTERNAL_ERROR);
         return;

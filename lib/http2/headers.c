@@ -92,7 +92,7 @@ bool h2_trailers_output(struct h2_conn *c, uint32_t id, const struct h2_trailers
 
 /* ---- in: requests ---- */
 
-/* RFC 9113 8.1.2.6: content-length says what DATA will bring. */
+/* RFC 9113 8.1.1: content-length says what DATA will bring. */
 static bool length_ok(const struct http_head *h, bool end)
 {
     return !end || h->content_length == HTTP_LENGTH_NONE || h->content_length == 0;

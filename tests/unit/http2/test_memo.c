@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "http2/memo.h"
 
-#include "pair.h"
+#include "wire.h"
 
 static struct h2_memo memo;
 static struct h2_conn one, other;
@@ -113,6 +113,22 @@ START_TEST(each_request_gets_its_own_answer)
 }
 END_TEST
 
+/* It may lower what a head may have. */
+START_TEST(settings_forget_it)
+{
+    uint8_t out[H2_MEMO_ANSWERED];
+    h2_pair_setup();
+    wire_greet();
+    struct h2_memo *m = &pair.server.h2.memo;
+    h2_memo_answer(m, &pair.server.conn, 7, literal, sizeof(literal));
+    ck_assert_uint_gt(h2_memo_answered(m, &pair.server.conn, 7, out), 0);
+    wire_setting(H2_SETTINGS_MAX_HEADER_LIST_SIZE, 10);
+    ck_assert_uint_eq(h2_memo_answered(m, &pair.server.conn, 7, out), 0);
+    h2_pair_teardown();
+}
+END_TEST
+
 UNIT_MAIN("memo", setup, NULL, a_request_is_known_again, what_changes_the_table_is_not_kept,
           an_answer_is_known_by_its_number, another_answer_of_the_connection_forgets_it,
-          a_block_is_looked_through_to_its_end, each_request_gets_its_own_answer)
+          a_block_is_looked_through_to_its_end, each_request_gets_its_own_answer,
+          settings_forget_it)
