@@ -6,7 +6,6 @@ import os
 import random
 import re
 import subprocess
-import time
 
 import tap
 from h2client import H2Client
@@ -103,15 +102,14 @@ def h2load_killed_in_mid_run(given):
     )
     for path, *words in loads:
         for tls in True, False:
-            for wait in 0, 0.3:
+            for sent in 1, 4 << 20:  # at once, and with much under way
                 before = given.app.snapshot()
                 load = given.peer.spawn(
                     *("h2load", "-n100000000", *words, origin(tls=tls) + path),
                     stdout=subprocess.DEVNULL,
                     stderr=subprocess.DEVNULL,
                 )
-                given.app.after(before, tcp_rx_bytes=1)
-                time.sleep(wait)  # which is the point: wherever that finds it
+                given.app.after(before, tcp_tx_bytes=sent)
                 assert load.poll() is None, "it has ended by itself"
                 end(load)
     given.nothing_is_left()
