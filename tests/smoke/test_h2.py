@@ -195,13 +195,26 @@ def upload(given, n):
     return path
 
 
+def echoes(given, path, address, tls):
+    """What comes back of an upload. Without TLS by nghttp: curl 7.88.1 sends, once in a few hundred
+    uploads whose last piece finds its socket full, 64 KiB more than it announced."""
+    if tls:
+        return gets(given, "/echo", "-T", path, "-X", "POST", address=address).path
+    out = given.new_path()
+    words = ["sh", "-c", 'nghttp -d "$1" "$2" > "$3"', "sh", path, f"{origin(address, tls)}/echo"]
+    given.client(*words, out)
+    return out
+
+
 def echoes_uploads(given):
     for address, tls in WAYS:
-        for n in 0, 1, 16_384, 3 * MIB + 5:
+        for n in 0, 1, 16_384:
             path = upload(given, n)
             words = ["-H", "content-type: x/y", "--data-binary", f"@{path}"]
             reply = gets(given, "/echo", *words, address=address, tls=tls)
             assert n == 0 or reply.digest() == digest(path), f"{n} bytes"
+        path = upload(given, 3 * MIB + 5)
+        assert digest(echoes(given, path, address, tls)) == digest(path)
 
 
 def echoes_content_of_no_known_length(given):
@@ -221,10 +234,10 @@ def tells_clients_to_go_on(given):
 
 def echoes_a_hundred_mebibytes(given, address=V4, tls=True):
     path = upload(given, BULK)
-    reply = gets(given, "/echo", "-T", path, "-X", "POST", address=address, tls=tls)
-    assert reply.digest() == digest(path)
+    back = echoes(given, path, address, tls)
+    assert digest(back) == digest(path)
     os.unlink(path)
-    reply.drop()
+    os.unlink(back)
 
 
 def echoes_a_hundred_mebibytes_without_tls_over_ipv6(given):
