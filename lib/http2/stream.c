@@ -262,6 +262,15 @@ static void carrier_abort(struct stream *st)
 static const struct stream_carrier carrier = {
     .consume = carrier_consume, .ready = carrier_ready, .abort = carrier_abort};
 
+/* What stream_abort, which comes next, is to say. */
+static void http_set_code(struct http_stream *h, enum http_abort why)
+{
+    static const uint8_t code[] = {[HTTP_ABORT_CANCEL] = H2_CANCEL,
+                                   [HTTP_ABORT_CONNECT_ERROR] = H2_CONNECT_ERROR,
+                                   [HTTP_ABORT_INTERNAL] = H2_INTERNAL_ERROR};
+    h2_stream_of(&h->stream)->code = code[why];
+}
+
 static bool http_send_head(struct http_stream *h, const struct http_head *head, bool end)
 {
     struct h2_stream *s = h2_stream_of(&h->stream);
@@ -291,7 +300,8 @@ static const struct http_field *http_get_trailers(struct http_stream *h, uint32_
     return s->in ? s->in->field : NULL;
 }
 
-static const struct http_carrier http_carrier = {.respond = http_send_head,
+static const struct http_carrier http_carrier = {.abort = http_set_code,
+                                                 .respond = http_send_head,
                                                  .trailers = http_send_trailers,
                                                  .received_trailers = http_get_trailers};
 

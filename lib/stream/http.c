@@ -92,3 +92,12 @@ void http_tell_head(struct http_stream *s, const struct http_head *h, bool end, 
     }
     service->head(s, h, end);
 }
+
+void http_abort(struct http_stream *s, enum http_abort why)
+{
+    if (stream_over(&s->stream))
+        return;
+    if (!(s->stream.bits & STREAM_TELL_RESET))
+        s->http->abort(s, why);
+    stream_abort(&s->stream);
+}

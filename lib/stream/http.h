@@ -114,6 +114,7 @@ struct http_record {
 };
 
 struct http_peer;
+struct connect;
 
 /* A worker's, for all HTTP services in it. */
 struct http_env {
@@ -126,6 +127,7 @@ struct http_env {
     /* The access log: takes a copy of what it wants. NULL: off. */
     void (*log)(void *ctx, const struct http_peer *peer, const struct http_record *r);
     void *ctx;
+    struct connect *connect; /* the worker's tunnels (service/connect.h); NULL: it has none */
     /* http_date's own. */
     uint64_t date_second;
     char date[32];
@@ -157,6 +159,7 @@ struct http_peer {
     const char *protocol; /* "h2" */
     const char *tls;      /* "TLSv1.3"; NULL: cleartext */
     const char *cipher;
+    const char *user; /* whom the client's certificate, which was verified, names; NULL: nobody */
     uint64_t connection; /* ctl_id_t */
 };
 
@@ -164,8 +167,22 @@ struct http_peer {
 
 struct http_stream;
 
+/* Why a service ends a stream, as the other side is to hear it. X(enumerator, name) */
+#define HTTP_ABORTS(X)                                                                       \
+    X(CANCEL, "cancel")               /* it is of no use any more; what stream_abort says */ \
+    X(CONNECT_ERROR, "connect_error") /* the target's connection was reset (RFC 9113 8.5) */ \
+    X(INTERNAL, "internal")           /* our own fault */
+
+enum http_abort {
+#define X(id, name) HTTP_ABORT_##id,
+    HTTP_ABORTS(X)
+#undef X
+};
+
 /* The carrier's side, besides that of the stream. */
 struct http_carrier {
+    /* See http_abort. */
+    void (*abort)(struct http_stream *s, enum http_abort why);
     /* See http_respond, http_trailers and http_received_trailers. */
     bool (*respond)(struct http_stream *s, const struct http_head *h, bool end);
     bool (*trailers)(struct http_stream *s, const struct http_field *field, uint32_t n);
@@ -214,6 +231,9 @@ static inline const struct http_service *http_service_of(const struct stream_ser
 bool http_respond(struct http_stream *s, const struct http_head *h, bool end);
 /* Sends trailers behind all that was written, and the end. As above. */
 bool http_trailers(struct http_stream *s, const struct http_field *field, uint32_t n);
+
+/* stream_abort, with a reason. */
+void http_abort(struct http_stream *s, enum http_abort why);
 
 /* Trailers that came behind the content: from the data() that says the end until the stream is
  * over. NULL: none. */
