@@ -61,7 +61,7 @@ static bool init(struct h2_conn *c, struct h2 *h, const struct h2_settings *s,
 {
     h->env->now = now;
     *c = (struct h2_conn){.h2 = h, .settings = s, .peer = peer, .flags = flags};
-    list_init(&c->sending);
+    h2_schedule(c, SCHED_DEFICIT);
     list_init(&c->crediting);
     list_init(&c->leaving);
     list_init(&c->done);
@@ -95,6 +95,12 @@ bool h2_connect(struct h2_conn *c, struct h2 *h, const struct h2_settings *setti
                 const struct http_peer *peer, tick_t now)
 {
     return init(c, h, settings, peer, H2_CONN_CLIENT, now);
+}
+
+void h2_schedule(struct h2_conn *c, enum sched_policy policy)
+{
+    assert(c->n_objects == 0 && "no stream was opened yet");
+    sched_init(&c->sched, policy, &c->settings->sched, (uintptr_t)c);
 }
 
 void h2_conn_fini(struct h2_conn *c)

@@ -29,6 +29,7 @@
 #include "http2/memo.h"
 #include "http2/settings.h"
 #include "http2/streams.h"
+#include "sched/sched.h"
 #include "stats/counter.h"
 #include "stream/http.h"
 #include "wire/h2.h"
@@ -119,7 +120,7 @@ struct h2_conn {
     /* Streams. */
     struct h2_streams streams;
     struct h2_closed_ring closed;
-    struct list sending;   /* have content to send, and a window of their own for it */
+    struct sched sched;    /* have content to send, and a window of their own for it */
     struct list crediting; /* owe a WINDOW_UPDATE */
     struct list leaving;   /* closed, and their services are to hear of it */
     struct list done;      /* to be freed */
@@ -181,6 +182,8 @@ bool h2_accept(struct h2_conn *c, struct h2 *h, const struct h2_settings *settin
                const struct http_service *service, const struct http_peer *peer, tick_t now);
 bool h2_connect(struct h2_conn *c, struct h2 *h, const struct h2_settings *settings,
                 const struct http_peer *peer, tick_t now);
+/* Which stream sends next; before the first is opened. DEFICIT if it is not said. */
+void h2_schedule(struct h2_conn *c, enum sched_policy policy);
 /* Frees all that it holds, streams too; nobody is told anything. */
 void h2_conn_fini(struct h2_conn *c);
 

@@ -40,9 +40,9 @@ struct h2_trailers {
 struct h2_stream {
     struct http_stream http;
     struct h2_conn *conn;
-    struct list sending;   /* in conn->sending */
-    struct list crediting; /* in conn->crediting */
-    struct list leaving;   /* closed: in conn->leaving, then in conn->done */
+    struct sched_node node; /* in conn->sched */
+    struct list crediting;  /* in conn->crediting */
+    struct list leaving;    /* closed: in conn->leaving, then in conn->done */
     uint32_t id;
     uint8_t state; /* enum h2_state */
     uint8_t flags; /* enum h2_stream_flag */
@@ -81,6 +81,11 @@ struct h2_stream {
 static inline struct h2_stream *h2_stream_of(struct stream *s)
 {
     return container_of(s, struct h2_stream, http.stream);
+}
+
+static inline struct h2_stream *h2_stream_of_node(struct sched_node *n)
+{
+    return container_of(n, struct h2_stream, node);
 }
 
 static inline bool h2_has(const struct h2_conn *c, enum h2_conn_flag f)

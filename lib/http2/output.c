@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Frames out. First the queue, in which SETTINGS come before all else; then what gives the other
- * side room (WINDOW_UPDATE); then content, one DATA frame a stream in turn, while the windows last.
+ * side room (WINDOW_UPDATE); then content, DATA frames of whom the scheduler names, while the
+ * windows last.
  */
 #include "http2/internal.h"
 
@@ -99,7 +100,7 @@ static void put_data(struct h2_conn *c, struct h2_stream *s, uint8_t *out, uint3
     h2_expect_updates(c);
     c->sent += n;
     c->tx_frames++;
-    list_remove(&s->sending);
+    sched_charge(&c->sched, &s->node, n, false);
     if (end)
         s->flags |= H2_STREAM_END_SAID;
     stream_acked(st, n);
@@ -109,8 +110,8 @@ static void put_data(struct h2_conn *c, struct h2_stream *s, uint8_t *out, uint3
 static uint32_t put_content(struct h2_conn *c, uint8_t *out, uint32_t room, bool fresh)
 {
     uint32_t n = 0;
-    while (c->send_window > 0 && !list_empty(&c->sending) && room - n > H2_FRAME_HEADER) {
-        struct h2_stream *s = container_of(list_first(&c->sending), struct h2_stream, sending);
+    while (c->send_window > 0 && !sched_empty(&c->sched) && room - n > H2_FRAME_HEADER) {
+        struct h2_stream *s = h2_stream_of_node(sched_pick(&c->sched));
         uint32_t piece = piece_of(c, s, room - n - H2_FRAME_HEADER, fresh && n == 0);
         if (piece == 0)
             break;
@@ -153,5 +154,5 @@ bool h2_wants_output(const struct h2_conn *c)
     if (h2_has(c, H2_CONN_FAILED))
         return false;
     return h2_has(c, H2_CONN_WINDOW_DUE) || !list_empty(&c->crediting) ||
-           (c->send_window > 0 && !list_empty(&c->sending));
+           (c->send_window > 0 && !sched_empty(&c->sched));
 }

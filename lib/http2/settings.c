@@ -53,5 +53,6 @@ bool h2_settings_fill(struct h2_settings *s)
     ok = ok && within(s->member, least, most);
     NUMBERS(X)
 #undef X
+    sched_settings_fill(&s->sched);
     return ok;
 }

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "base/tick.h"
+#include "sched/sched.h"
 
 struct h2_settings {
     /* Announced (RFC 9113 6.5.2). */
@@ -45,6 +46,7 @@ struct h2_settings {
     tick_t progress_timeout;   /* windows that keep content from leaving: 30 s */
     tick_t settings_timeout;   /* to the ACK of SETTINGS: 10 s */
     tick_t drain_timeout;      /* from the first GOAWAY to the end of streams: 30 s */
+    struct sched_settings sched;
 };
 
 /* s with the defaults in place of zeroes. False: a value outside of what the protocol can do. */

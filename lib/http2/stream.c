@@ -22,7 +22,7 @@ static bool can_receive(const struct h2_stream *s)
 
 bool h2_stream_ok(const struct h2_stream *s)
 {
-    bool sends = list_linked(&s->sending);
+    bool sends = sched_is_ready(&s->node);
     bool bytes = vec_queue_bytes(&s->http.stream.out) > 0;
     if (sends && !(bytes && s->send_window > 0 && can_send(s) && (s->flags & H2_STREAM_SENDS)))
         return false;
@@ -81,7 +81,7 @@ static void detach(struct h2_stream *s, enum h2_closed how)
     assert(s->state != H2_CLOSED && "it closes once");
     s->state = H2_CLOSED;
     stop_receiving(s);
-    list_remove(&s->sending);
+    sched_remove(&c->sched, &s->node);
     list_remove(&s->crediting);
     set_wanting(s, false);
     awaits_no_more(s);
@@ -217,11 +217,10 @@ void h2_stream_look(struct h2_stream *s)
     bool bytes = vec_queue_bytes(&st->out) > 0;
     set_wanting(s, may && bytes);
     if (may && bytes && s->send_window > 0) {
-        if (!list_linked(&s->sending))
-            list_push_back(&s->conn->sending, &s->sending);
+        sched_ready(&s->conn->sched, &s->node);
         return;
     }
-    list_remove(&s->sending);
+    sched_remove(&s->conn->sched, &s->node);
     if (may && !bytes && (st->bits & STREAM_OUT_END))
         send_end(s);
 }
@@ -325,7 +324,9 @@ struct h2_stream *h2_stream_open(struct h2_conn *c, uint32_t id,
     stream_set_marks(&s->http.stream, H2_STREAM_HIGH, H2_STREAM_LOW);
     s->http.http = &http_carrier;
     s->http.peer = c->peer;
-    list_init(&s->sending);
+    struct sched_priority priority = sched_priority_default;
+    priority.order = id;
+    sched_node_init(&s->node, &priority);
     list_init(&s->crediting);
     list_init(&s->leaving);
     s->send_window = c->peers.initial_window;

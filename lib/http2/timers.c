@@ -102,7 +102,9 @@ static unsigned collect(const struct h2_conn *c, bool (*is)(const struct h2_stre
 static bool sends_too_little(const struct h2_stream *s)
 {
     uint8_t both = H2_STREAM_WANTING | H2_STREAM_MARKED;
-    return (s->flags & both) == both && s->sent - s->sent_mark < s->conn->settings->progress_bytes;
+    return (s->flags & both) == both &&
+           !(s->flags & H2_STREAM_TUNNEL) && /* may rest, see service/connect.h */
+           s->sent - s->sent_mark < s->conn->settings->progress_bytes;
 }
 
 static bool receives_too_little(const struct h2_stream *s)

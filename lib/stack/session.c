@@ -172,6 +172,7 @@ bool session_begin(struct session *x, tick_t now)
     struct stack *s = x->stack;
     if (!h2_accept(&x->h2, &s->h2, &x->settings->h2, x->service, &x->peer, now))
         return false;
+    h2_schedule(&x->h2, x->listener->cfg.scheduler);
     x->begun = true;
     x->phase = SESSION_OPEN;
     if (x->drain || s->sessions.draining)

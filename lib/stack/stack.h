@@ -21,6 +21,7 @@
 #include "buf/pkt.h"
 #include "ctl/request.h"
 #include "http2/settings.h"
+#include "sched/sched.h"
 #include "stack/iface.h"
 #include "stats/counter.h"
 #include "stream/http.h"
@@ -70,9 +71,10 @@ struct stack_listener {
     uint32_t backlog; /* half-open connections kept in a worker, then SYN cookies; 0: 1024 */
     bool no_cookies;  /* then SYNs are dropped instead */
     enum stack_carrier carrier;
-    struct tls_context *tls; /* NULL: cleartext. Held by the listener and its connections. */
-    const void *context;     /* of the service (http_peer.context): a struct origin, which the
-                                listener holds (service/origin.h says how), by these; or NULL */
+    struct tls_context *tls;     /* NULL: cleartext. Held by the listener and its connections. */
+    enum sched_policy scheduler; /* of HTTP/2: whose content is next */
+    const void *context;         /* of the service (http_peer.context): a struct origin, which the
+                                    listener holds (service/origin.h says how), by these; or NULL */
     void (*context_hold)(const void *context, uint16_t worker);
     void (*context_release)(const void *context, uint16_t worker);
     uint32_t handshakes;        /* TLS handshakes under way in a worker, see handshakes.c: 1,024 */
