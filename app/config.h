@@ -106,7 +106,8 @@ struct config_listener {
     uint32_t backlog;
     bool syn_cookies;
     /* With a protocol of HTTP. */
-    char origin[CONFIG_NAME_MAX];                                    /* "": none */
+    char origin[CONFIG_NAME_MAX]; /* "": none */
+    enum sched_policy scheduler;
     char certificate[CONFIG_LISTENER_CERTIFICATES][CONFIG_NAME_MAX]; /* names */
     unsigned n_certificates;                                         /* 0: cleartext */
     char *client_ca;                                                 /* PEM file; NULL: none */

@@ -103,6 +103,12 @@ static void check_tls(const struct config *c, const struct config_listener *l, u
     check_certificates_named(c, l, n, f);
 }
 
+static void check_scheduler(const struct config_listener *l, unsigned n, struct config_faults *f)
+{
+    if (l->carrier != STACK_CARRIER_HTTP2 && l->scheduler != SCHED_DEFICIT)
+        config_fault(f, LISTENER(n, "scheduler"), "means nothing to protocol 'tcp'");
+}
+
 static void check_response(const struct config *c, unsigned n, struct config_faults *f)
 {
     const struct config_response *r = &c->response[n];
@@ -151,6 +157,7 @@ void config_check_http(const struct config *c, struct config_faults *f)
     for (unsigned n = 0; n < c->n_listeners; n++) {
         check_service(c, &c->listener[n], n, f);
         check_tls(c, &c->listener[n], n, f);
+        check_scheduler(&c->listener[n], n, f);
     }
     for (unsigned n = 0; n < c->n_responses; n++)
         check_response(c, n, f);

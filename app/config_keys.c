@@ -33,6 +33,10 @@ static const char *const service_texts[] = {
     SERVICES(X)
 #undef X
 };
+/* The others are not of HTTP/2. */
+static const char *const schedulers[] = {
+    [SCHED_DEFICIT] = "deficit", [SCHED_ROUND_ROBIN] = "round-robin", [SCHED_URGENCY] = "urgency",
+    [SCHED_TREE] = "tree",       [SCHED_FIRST_COME] = "first-come",   [SCHED_RANDOM] = "random"};
 static const char *const congestions[] = {
 #define X(id, name, text) name,
     TCP_CONGESTIONS(X)
@@ -152,6 +156,10 @@ static const struct config_key listeners_keys[] = {
     {"origin", CONFIG_NAME, LISTENER(origin), .max = CONFIG_NAME_MAX - 1, .sample = "site",
      .live = true,
      .text = "of service origin: what it serves, one of `origins`"},
+    {"scheduler", CONFIG_ENUM, LISTENER(scheduler), NAMES(schedulers), .preset = "deficit",
+     .live = true,
+     .text = "of http2, whose turn it is to send: deficit (equal bytes), round-robin (frames), "
+             "urgency (RFC 9218), tree (RFC 7540); to compare with: first-come, random"},
     {"certificates", CONFIG_CERTIFICATES, LISTENER(certificate),
      .max = CONFIG_LISTENER_CERTIFICATES, .sample = "example", .live = true,
      .text = "of http2: from `certificates`, the first for clients that name no host; none: "
@@ -328,6 +336,11 @@ static const struct config_key http2_keys[] = {
      .text = "seconds until our SETTINGS have to be acknowledged"},
     {"drain-timeout-s", CONFIG_TIME, H2(drain_timeout), SECONDS, .preset = "30",
      .text = "seconds that the last streams have when a connection is drained, and at SIGTERM"},
+    {"quantum", CONFIG_SIZE, H2(sched.quantum), RANGE(1024, MIB), .preset = "16 KiB", .live = true,
+     .text = "of scheduler deficit: what a stream sends until it is the next one's turn"},
+    {"min-share-per-mille", CONFIG_UINT, H2(sched.min_share), RANGE(1, 142), .preset = "10",
+     .live = true,
+     .text = "of scheduler urgency: what the less urgent are left, each urgency, in thousandths"},
 };
 
 static const struct config_key workers_keys[] = {

@@ -12,6 +12,8 @@
 
 #define CONFIG_KEYS_MAX 32 /* in one section */
 
+#define CONFIG_NAMES_MAX 32 /* of values of one CONFIG_ENUM */
+
 /* What a value looks like; config_value.c has a reader and a writer for each. */
 enum config_kind {
     CONFIG_UINT,      /* whole number within min..max */
@@ -43,7 +45,7 @@ struct config_key {
     uint32_t size;   /* of the member there */
     uint64_t min, max;
     tick_t unit;              /* CONFIG_TIME: what the key's name ends in */
-    const char *const *names; /* CONFIG_ENUM: max of them, by value */
+    const char *const *names; /* CONFIG_ENUM: max of them, by value; NULL: not to be had here */
     const char *preset;       /* the default, as it would be written; NULL: none */
     const char *sample;       /* what the example shows instead of the default */
     uint32_t drivers;         /* device keys: bits of the drivers it means something to; 0: all */

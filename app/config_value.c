@@ -197,30 +197,49 @@ static bool read_bool_not(const struct config_key *k, void *base, const char *te
     return true;
 }
 
-static void list_names(const struct config_key *k, char *dst, size_t size)
+static void list_names(const char *const *name, unsigned n, char *dst, size_t size)
 {
     size_t used = 0;
     dst[0] = 0;
-    for (unsigned i = 0; i < k->max && used < size; i++)
-        used += (size_t)snprintf(dst + used, size - used, "%s%s", i ? ", " : "", k->names[i]);
+    for (unsigned i = 0; i < n && used < size; i++)
+        used += (size_t)snprintf(dst + used, size - used, "%s%s", i ? ", " : "", name[i]);
+}
+
+static bool refuse_name(const struct config_key *k, const char *text, struct config_why *why)
+{
+    const char *known[CONFIG_NAMES_MAX] = {NULL};
+    unsigned n = 0;
+    char quoted[CONFIG_QUOTE_MAX];
+    char names[160];
+    for (unsigned i = 0; i < k->max; i++)
+        if (k->names[i])
+            known[n++] = k->names[i];
+    const char *near = config_nearest(text, known, n);
+    if (near)
+        return refuse(why, "unknown value '%s' (did you mean '%s'?)", config_quote(text, quoted),
+                      near);
+    list_names(known, n, names, sizeof(names));
+    return refuse(why, "unknown value '%s' (one of %s)", config_quote(text, quoted), names);
+}
+
+/* The value that text is a name of; -1: of none. */
+static int named(const struct config_key *k, const char *text)
+{
+    assert(k->max <= CONFIG_NAMES_MAX && "no key has more names");
+    for (unsigned i = 0; i < k->max; i++)
+        if (k->names[i] && !strcmp(k->names[i], text))
+            return (int)i;
+    return -1;
 }
 
 static bool read_enum(const struct config_key *k, void *base, const char *text,
                       struct config_why *why)
 {
-    for (unsigned i = 0; i < k->max; i++)
-        if (!strcmp(k->names[i], text)) {
-            store(k, base, i);
-            return true;
-        }
-    char quoted[CONFIG_QUOTE_MAX];
-    const char *near = config_nearest(text, k->names, (unsigned)k->max);
-    if (near)
-        return refuse(why, "unknown value '%s' (did you mean '%s'?)", config_quote(text, quoted),
-                      near);
-    char names[160];
-    list_names(k, names, sizeof(names));
-    return refuse(why, "unknown value '%s' (one of %s)", config_quote(text, quoted), names);
+    int value = named(k, text);
+    if (value < 0)
+        return refuse_name(k, text, why);
+    store(k, base, (uint64_t)value);
+    return true;
 }
 
 static bool read_core(const struct config_key *k, void *base, const char *text,

@@ -15,7 +15,8 @@
     X(ECHO, "echo", "sends back what it receives (RFC 862)")                                      \
     X(DISCARD, "discard", "throws away what it receives (RFC 863)")                               \
     X(SOURCE, "source", "sends as fast as it may until the other side ends; a repeating pattern") \
-    X(ORIGIN, "origin", "an HTTP server of files and fixed answers, see `origins`")
+    X(ORIGIN, "origin", "an HTTP server of files and fixed answers, see `origins`")               \
+    X(CONNECT, "connect", "tunnels of HTTP CONNECT, see `proxies`")
 
 enum service {
 #define X(id, name, text) SERVICE_##id,

@@ -14,7 +14,8 @@ START_TEST(every_key_of_http2_arrives)
         "  settings-entries: 18, continuations: 19, total-streams: 20, memory: 1 MiB,\n"
         "  progress-bytes: 22, progress-timeout-s: 23, preface-timeout-s: 24,\n"
         "  headers-timeout-s: 25, idle-timeout-s: 26, settings-timeout-s: 27,\n"
-        "  drain-timeout-s: 28}\n"
+        "  drain-timeout-s: 28, quantum: 29 KiB,\n"
+        "  min-share-per-mille: 30}\n"
         "limits: {streams: 64}\n");
     struct h2_settings expected;
     memset(&expected, 0, sizeof(expected)); /* padding too */
@@ -47,6 +48,8 @@ START_TEST(every_key_of_http2_arrives)
     expected.idle_timeout = 26 * TICK_SEC;
     expected.settings_timeout = 27 * TICK_SEC;
     expected.drain_timeout = 28 * TICK_SEC;
+    expected.sched.quantum = 29 << 10;
+    expected.sched.min_share = 30;
     ck_assert_mem_eq(&c->http2, &expected, sizeof(expected));
     ck_assert_uint_eq(c->limits.streams, 64);
     config_free(c);
@@ -80,7 +83,8 @@ START_TEST(what_http_needs_arrives)
         "listeners:\n"
         "- {name: w, protocol: http2, service: origin, port: 443, certificates: [b, a],\n"
         "   origin: o, client-ca: /ca, client-auth: required, handshakes: 9,\n"
-        "   prefix-handshakes: 8, handshake-timeout-s: 7}\n"
+        "   prefix-handshakes: 8, handshake-timeout-s: 7,\n"
+        "   scheduler: urgency}\n"
         "- {name: clear, protocol: http2, service: origin, port: 80, origin: none}\n"
         "access-log: {file: /l, sample: 100}\n");
     ck_assert_uint_eq(c->n_certificates, 2);
@@ -110,7 +114,9 @@ START_TEST(what_http_needs_arrives)
     ck_assert_uint_eq(l->handshakes, 9);
     ck_assert_uint_eq(l->prefix_handshakes, 8);
     ck_assert_uint_eq(l->handshake_timeout, 7 * TICK_SEC);
+    ck_assert_int_eq(l->scheduler, SCHED_URGENCY);
     ck_assert_uint_eq(c->listener[1].n_certificates, 0);
+    ck_assert_int_eq(c->listener[1].scheduler, SCHED_DEFICIT);
     ck_assert_uint_eq(c->access_log.sample, 100);
     config_free(c);
 }
@@ -175,6 +181,11 @@ START_TEST(refuses_http_that_does_not_fit_together)
          "f:1: http2.max-frame: 1 is outside 16384..16777215\n"},
         {"http2: {stream-window: 1 GiB}\n",
          "f:1: http2.stream-window: 1073741824 is more than connection-window, 1048576\n"},
+        {"listeners: [{name: a, port: 7, service: echo, scheduler: tree}]\n",
+         "f:1: listeners[0].scheduler: means nothing to protocol 'tcp'\n"},
+        {"listeners: [{name: a, port: 7, service: echo, scheduler: priority}]\n",
+         "f:1: listeners[0].scheduler: unknown value 'priority' (one of deficit, round-robin, "
+         "urgency, tree, first-come, random)\n"},
         {"tls: {min-version: 1.1}\n",
          "f:1: tls.min-version: unknown value '1.1' (did you mean '1.2'?)\n"},
     };
