@@ -660,7 +660,7 @@ START_TEST(refuses_listeners_that_cannot_be)
         {"listeners:\n- {name: a, port: 7, service: http, protocol: udp}\n",
          "f:2: listeners[0].protocol: unknown value 'udp' (one of tcp, http2)\n"
          "f:2: listeners[0].service: unknown value 'http' (one of echo, discard, source, "
-         "origin)\n"},
+         "origin, connect)\n"},
         {"listeners:\n- {name: A, port: 7, service: echo, address: 10.0.0.1/24}\n",
          "f:2: listeners[0].name: 'A' is not 1 to 31 of a-z 0-9 _ . -\n"
          "f:2: listeners[0].address: '10.0.0.1/24' is neither an address (without a length) nor "
