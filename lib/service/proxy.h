@@ -14,7 +14,10 @@
  * Who may go where. The rules are looked through in order for each address that a name leads to,
  * and the first that matches decides; where none does, the answer is no. A rule matches where each
  * of its lists that is not empty holds something that matches. Before the rules come the groups of
- * addresses below, which no rule opens but `permit` does.
+ * addresses below, which no rule opens but `permit` does. A network that a rule denies is denied in
+ * every form of its addresses (see proxy_group_of); one that a rule allows is allowed as written.
+ *
+ * Rules are looked through one after the other: a few nanoseconds each, and the longer its lists.
  */
 
 #include <stdatomic.h>
@@ -36,7 +39,7 @@
 /* Addresses that are not dialled unless permitted by this name. X(enumerator, name, meaning) */
 #define PROXY_GROUPS(X)                                                                         \
     X(LOOPBACK, "loopback", "127.0.0.0/8, ::1")                                                 \
-    X(PRIVATE, "private", "10/8, 172.16/12, 192.168/16, 100.64/10, fc00::/7")                   \
+    X(PRIVATE, "private", "10/8, 172.16/12, 192.168/16, 100.64/10, fc00::/7, fec0::/10")        \
     X(LINK_LOCAL, "link-local", "169.254/16, fe80::/10")                                        \
     X(METADATA, "metadata", "169.254.169.254, fd00:ec2::254 and such of cloud providers")       \
     X(MULTICAST, "multicast", "224/4, ff00::/8, 255.255.255.255")                               \
@@ -134,9 +137,14 @@ enum proxy_error {
     PROXY_E_NAME = -3, /* a name in a rule that is none */
 };
 
-/* before: the one that it takes the place of, or NULL. NULL: *error. */
+/* before: the one that it takes the place of, or NULL. NULL: *error. mem: any thread's, as workers
+ * make accounts for users that they see first. */
 struct proxy *proxy_create(struct mem *mem, const struct proxy_options *o,
                            const struct proxy *before, enum proxy_error *error);
+/* It has taken the place of the one before: its limits hold for all accounts from now on, also for
+ * tunnels that are open. Until then those of the one before do, so that a reload that fails behind
+ * proxy_create changes nothing. Control core. */
+void proxy_enforce(struct proxy *p);
 void proxy_destroy(struct proxy *p);         /* p may be NULL */
 uint64_t proxy_users(const struct proxy *p); /* any thread */
 void proxy_hold(const struct proxy *p, uint16_t worker);
@@ -171,13 +179,15 @@ bool proxy_egress(const struct proxy *p, const struct ip_addr *target, uint64_t 
 
 struct proxy_account;
 
-/* Opens a tunnel of the user on its account, which is held until proxy_close. NULL: at its limit of
- * tunnels or of new ones (*rate), or no memory for one more account (as *rate false). now: of one
- * clock in all workers. */
+/* Opens a tunnel of the user on its account, which stays until proxy_close as long as the worker
+ * holds p. NULL: at its limit of tunnels or of new ones (*rate), or no memory for one more account,
+ * or no room, or too long a name (as *rate false). now: of one clock in all workers. */
 struct proxy_account *proxy_open(const struct proxy *p, const char *user, tick_t now, bool *rate);
 void proxy_close(struct proxy_account *a);
-/* So many bytes may pass now: takes up to `want` of them from the account; without a limit, all. 0:
- * at *again. */
+#define PROXY_TAKE_MIN 4096u
+/* So many bytes may pass now: takes up to `want` (> 0) of them from the account, but no fewer than
+ * PROXY_TAKE_MIN, where that many are wanted; without a limit, all. 0: ask again at *again. A
+ * quarter of a second's bytes, or 64 KiB, may pass at once. */
 uint32_t proxy_take(struct proxy_account *a, uint32_t want, tick_t now, tick_t *again);
 /* Bytes that were taken and not used. */
 void proxy_give_back(struct proxy_account *a, uint32_t n);
