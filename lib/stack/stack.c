@@ -474,6 +474,7 @@ unsigned stack_output(struct stack *s, uint16_t iface, struct pkt **burst, unsig
 {
     assert(iface < s->n_ifaces);
     struct ring *tx = &s->iface[iface].tx;
+    s->http.now = now;
     conns_serve(s, now);
     sessions_serve(s, now);
     unsigned most = room < tx->max ? room : tx->max;
