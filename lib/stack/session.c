@@ -135,6 +135,7 @@ static void session_free(struct session *x)
     if (x->secure)
         tls_conn_fini(&x->tls);
     session_drop_input(x);
+    mem_free(s->env.mem, x->user, x->user ? strlen(x->user) + 1 : 0);
     mem_free(s->env.mem, x->held, x->held_len);
     s->tcp.memory -= x->charged;
     if (x->peer.context)

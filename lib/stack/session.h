@@ -53,6 +53,7 @@ struct session {
     struct timer timer;
     struct pkt *in; /* cleartext not yet read, a chain; its total is kept */
     struct pkt *in_last;
+    char *user;    /* peer.user, where there is one */
     uint8_t *held; /* a record's content for which there were no packets */
     uint32_t held_len;
     uint32_t charged;  /* of tcp.memory */

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A session's way in: what TCP delivered, through TLS, to HTTP/2. */
+#include <string.h>
+
 #include "stack/session.h"
 
 /* So much waits here before TCP is asked to keep the rest: a record is never cut off by it. */
@@ -118,12 +120,25 @@ static void read_clear(struct session *x, tick_t now)
         tell_end(x, now);
 }
 
+/* False: no memory. */
+static bool learn_user(struct session *x)
+{
+    char name[TLS_PEER_NAME_MAX + 1];
+    size_t size = strlen(tls_peer_name(&x->tls, name)) + 1;
+    if (!name[0])
+        return true;
+    x->user = mem_alloc(x->stack->env.mem, size, 1);
+    if (x->user)
+        x->peer.user = memcpy(x->user, name, size);
+    return x->user;
+}
+
 static void handshake_over(struct session *x, tick_t now)
 {
     handshake_leave(x);
     x->peer.tls = tls_version_name(&x->tls);
     x->peer.cipher = tls_cipher_name(&x->tls);
-    if (!session_begin(x, now))
+    if (!learn_user(x) || !session_begin(x, now))
         session_abort(x, STREAM_NO_MEMORY, now);
 }
 

@@ -121,6 +121,11 @@ const char *tls_group_name(const struct tls_conn *c);  /* "" where not known */
 const char *tls_server_name(const struct tls_conn *c); /* as the client asked; "" */
 /* Of the client's certificate, one line; "" where it has none. buf is filled. */
 const char *tls_peer_subject(const struct tls_conn *c, char *buf, size_t size);
+/* Whom it names, once verified: its subject's common name; where there is none, the first DNS name
+ * or else the first address of mail that it is for. "": nobody, or by more than TLS_PEER_NAME_MAX
+ * bytes, or by others than those of printable ASCII without space, quotes and backslash. */
+#define TLS_PEER_NAME_MAX 63u
+const char *tls_peer_name(const struct tls_conn *c, char name[static TLS_PEER_NAME_MAX + 1]);
 /* A client's session to resume, DER; 0: none yet. */
 size_t tls_session(const struct tls_conn *c, uint8_t *der, size_t room);
 

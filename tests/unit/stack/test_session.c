@@ -3,7 +3,10 @@
 
 #include <string.h>
 
+#include <openssl/pem.h>
+
 #include "client.h"
+#include "support/pki.h"
 
 #define CLEAR_PORT  80
 #define SECURE_PORT 443
@@ -18,6 +21,7 @@ static struct {
     uint32_t bytes;
     struct http_stream *stream;
     const char *tls; /* of the last */
+    char user[64];   /* the same; "": NULL */
     int held;        /* contexts */
     bool silent;     /* does not answer */
 } http;
@@ -38,6 +42,7 @@ static void on_head(struct http_stream *s, const struct http_head *h, bool end)
     http.heads++;
     http.stream = s;
     http.tls = s->peer->tls;
+    snprintf(http.user, sizeof(http.user), "%s", s->peer->user ? s->peer->user : "");
     for (uint32_t i = 1; i < h->path.n; i++)
         n = n * 10 + (uint32_t)(h->path.p[i] - '0');
     if (end && !http.silent)
@@ -162,6 +167,79 @@ START_TEST(a_request_over_tls)
 {
     serve_one(SECURE_PORT, "TLSv1.3");
     ck_assert_uint_eq(added(COUNTER_TLS_FULL), 1);
+}
+END_TEST
+
+/* ---- certificates of clients ---- */
+
+static struct tls_context *asking_context(const struct pki *ca)
+{
+    static const char *const alpn[] = {"h2"};
+    char error[256];
+    struct tls_identity own = {.name = "own",
+                               .chain = ca->cert,
+                               .chain_len = strlen(ca->cert),
+                               .key = ca->key,
+                               .key_len = strlen(ca->key)};
+    struct tls_config config = {.identity = &own,
+                                .n_identities = 1,
+                                .client_ca = ca->cert,
+                                .client_ca_len = strlen(ca->cert),
+                                .client_auth = TLS_CLIENT_AUTH_OPTIONAL,
+                                .alpn = alpn,
+                                .n_alpn = 1};
+    struct tls_context *c = tls_context_create(&config, error, sizeof(error));
+    ck_assert_msg(c != NULL, "%s", error);
+    return c;
+}
+
+static void show(struct client *c, const struct pki *p)
+{
+    BIO *cert = BIO_new_mem_buf(p->cert, -1);
+    BIO *key = BIO_new_mem_buf(p->key, -1);
+    X509 *x = PEM_read_bio_X509(cert, NULL, NULL, NULL);
+    EVP_PKEY *k = PEM_read_bio_PrivateKey(key, NULL, NULL, NULL);
+    ck_assert_int_eq(SSL_use_cert_and_key(c->ssl, x, k, NULL, 1), 1);
+    X509_free(x);
+    EVP_PKEY_free(k);
+    BIO_free(cert);
+    BIO_free(key);
+}
+
+/* One with a certificate, or with NULL. */
+static void asks_as(unsigned which, uint16_t port, const struct pki *p, const char *user)
+{
+    struct client *c = connect_bare(which, port);
+    connect_ssl(c);
+    if (p)
+        show(c, p);
+    connect_h2(c);
+    request(c, "/0");
+    talk();
+    ck_assert_int_eq(c->status, 200);
+    ck_assert_str_eq(http.user, user);
+}
+
+START_TEST(the_service_knows_the_user)
+{
+    struct pki ca = pki_make(PKI_P256, "authority", NULL, NULL, -1, 10);
+    struct pki alice = pki_make(PKI_P256, "alice", NULL, &ca, -1, 10);
+    struct pki unfit = pki_make(PKI_P256, "not a name", NULL, &ca, -1, 10);
+    struct tls_context *asking = asking_context(&ca);
+    http_on("asking", 444, asking);
+    boot();
+    asks_as(0, 444, &alice, "alice");
+    asks_as(1, 444, NULL, "");
+    asks_as(2, 444, &unfit, "");
+    asks_as(3, SECURE_PORT, &alice, "");
+    request(&client[0], "/0");
+    talk();
+    ck_assert_str_eq(http.user, "alice");
+    client_close(&client[0]);
+    tls_context_release(asking);
+    pki_free(&ca);
+    pki_free(&alice);
+    pki_free(&unfit);
 }
 END_TEST
 
@@ -727,10 +805,11 @@ START_TEST(whatever_waits_ends_with_the_stack)
 END_TEST
 
 UNIT_MAIN("session", setup, teardown, a_request_in_cleartext, a_request_over_tls,
-          a_megabyte_in_cleartext, a_megabyte_over_tls, an_upload_in_cleartext, an_upload_over_tls,
-          a_record_may_be_larger_than_the_window, handshakes_share_a_budget,
-          who_is_idle_in_cleartext_is_told_to_go, who_is_idle_over_tls_is_told_to_go,
-          an_end_without_a_word_is_one, nothing_at_all_ends_in_time, what_waits_in_tcp_is_little,
+          the_service_knows_the_user, a_megabyte_in_cleartext, a_megabyte_over_tls,
+          an_upload_in_cleartext, an_upload_over_tls, a_record_may_be_larger_than_the_window,
+          handshakes_share_a_budget, who_is_idle_in_cleartext_is_told_to_go,
+          who_is_idle_over_tls_is_told_to_go, an_end_without_a_word_is_one,
+          nothing_at_all_ends_in_time, what_waits_in_tcp_is_little,
           who_reads_nothing_keeps_nobody_out, who_takes_no_last_words_is_reset,
           a_handshake_that_does_not_end_is_reset, a_handshake_that_has_just_failed_is_not_timed,
           what_tls_cannot_write_ends_the_session, handshakes_of_a_listener_are_limited,
