@@ -3,6 +3,9 @@
 
 #include <assert.h>
 
+#include "base/invariant.h"
+#include "sched/policy.h"
+
 static const char *const names[] = {
 #define X(id, name, text) name,
     SCHED_POLICIES(X)
@@ -13,6 +16,23 @@ const char *sched_policy_name(enum sched_policy p)
 {
     assert(p < SCHED_POLICY_END);
     return names[p];
+}
+
+/* ---- the policies ---- */
+
+static const struct sched_rules *const policies[] = {
+    [SCHED_DEFICIT] = &sched_deficit,       [SCHED_ROUND_ROBIN] = &sched_round_robin,
+    [SCHED_URGENCY] = &sched_urgency,       [SCHED_TREE] = &sched_round_robin,
+    [SCHED_FIRST_COME] = &sched_first_come, [SCHED_PACKET] = &sched_packet,
+    [SCHED_PRIORITY] = &sched_priority,     [SCHED_WEIGHTED] = &sched_weighted,
+    [SCHED_RANDOM] = &sched_random,
+};
+
+_Static_assert(sizeof(policies) / sizeof(policies[0]) == SCHED_POLICY_END, "one of each");
+
+static const struct sched_rules *rules_of(const struct sched *s)
+{
+    return policies[s->policy];
 }
 
 const struct sched_priority sched_priority_default = {.weight = SCHED_WEIGHT_DEFAULT,
@@ -29,10 +49,13 @@ void sched_settings_fill(struct sched_settings *s)
 void sched_init(struct sched *s, enum sched_policy policy, const struct sched_settings *settings,
                 uint64_t seed)
 {
-    *s = (struct sched){.settings = settings, .policy = (uint8_t)policy};
-    rng_seed(&s->rng, seed);
-    for (unsigned i = 0; i < SCHED_URGENCIES; i++)
-        list_init(&s->class[i].ring);
+    assert(policy < SCHED_POLICY_END && settings->quantum > 0 && settings->min_share > 0);
+    *s = (struct sched){.settings = settings,
+                        .policy = (uint8_t)policy,
+                        .quantum = settings->quantum,
+                        .seed = seed};
+    if (rules_of(s)->init)
+        rules_of(s)->init(s);
 }
 
 void sched_node_init(struct sched_node *n, const struct sched_priority *p)
@@ -41,56 +64,78 @@ void sched_node_init(struct sched_node *n, const struct sched_priority *p)
     list_init(&n->ring);
 }
 
+static bool priority_ok(const struct sched_priority *p)
+{
+    return p->urgency < SCHED_URGENCIES && p->weight > 0 && p->weight <= SCHED_WEIGHT_MAX;
+}
+
 void sched_prioritise(struct sched *s, struct sched_node *n, const struct sched_priority *p)
 {
-    (void)s;
-    n->p = *p;
+    assert(priority_ok(p));
+    if (rules_of(s)->prioritise)
+        rules_of(s)->prioritise(s, n, p);
+    else
+        n->p = *p;
+    invariant(sched_ok(s));
 }
 
 bool sched_is_ready(const struct sched_node *n)
 {
-    return list_linked(&n->ring);
+    return n->ready;
 }
 
 void sched_ready(struct sched *s, struct sched_node *n)
 {
-    if (sched_is_ready(n))
+    if (n->ready)
         return;
-    list_push_back(&s->class[0].ring, &n->ring);
+    assert(priority_ok(&n->p));
+    n->ready = true;
     s->n++;
+    rules_of(s)->enter(s, n);
+    invariant(sched_ok(s));
 }
 
 void sched_remove(struct sched *s, struct sched_node *n)
 {
-    if (!sched_is_ready(n))
+    if (!n->ready)
         return;
-    list_remove(&n->ring);
+    assert(s->n > 0);
+    n->ready = false;
     s->n--;
+    if (s->held == n)
+        s->held = NULL;
+    rules_of(s)->leave(s, n);
+    invariant(sched_ok(s));
 }
 
 struct sched_node *sched_pick(const struct sched *s)
 {
     if (s->n == 0)
         return NULL;
-    return container_of(s->class[0].ring.next, struct sched_node, ring);
+    return s->held ? s->held : rules_of(s)->first(s);
 }
 
 void sched_charge(struct sched *s, struct sched_node *n, uint32_t bytes, bool part)
 {
-    assert(sched_is_ready(n));
+    assert(n->ready);
+    assert((!s->held || s->held == n) && "nobody was picked while another is in the middle");
     s->sent += bytes;
-    if (part)
-        return;
-    list_remove(&n->ring);
-    list_push_back(&s->class[0].ring, &n->ring);
+    if (rules_of(s)->charge)
+        rules_of(s)->charge(s, n, bytes, part);
+    s->held = part ? n : NULL;
+    invariant(sched_ok(s));
 }
 
 void sched_packet_end(struct sched *s)
 {
-    (void)s;
+    if (rules_of(s)->packet_end)
+        rules_of(s)->packet_end(s);
+    invariant(sched_ok(s));
 }
 
 bool sched_ok(const struct sched *s)
 {
-    return s->policy < SCHED_POLICY_END;
+    if (s->policy >= SCHED_POLICY_END || (s->n == 0 && s->held) || (s->held && !s->held->ready))
+        return false;
+    return rules_of(s)->ok(s);
 }

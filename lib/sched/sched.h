@@ -22,7 +22,6 @@
 #include <stdint.h>
 
 #include "base/list.h"
-#include "base/rng.h"
 
 /* X(enumerator, name in the configuration, meaning) */
 #define SCHED_POLICIES(X)                                                              \
@@ -47,7 +46,7 @@ const char *sched_policy_name(enum sched_policy p);
 
 /* Zero takes the default. */
 struct sched_settings {
-    uint32_t quantum;   /* DEFICIT and incremental streams of URGENCY: bytes a turn: 16,384 */
+    uint32_t quantum;   /* DEFICIT and URGENCY: bytes a turn: 16,384 */
     uint32_t min_share; /* URGENCY: of a class that others go before, in 1/1,000: 10 */
     /* 1,000 / 7 is the most that makes sense; more than that is that. */
 };
@@ -59,7 +58,8 @@ struct sched_settings {
 
 /* What the policies look at, each at its own. */
 struct sched_priority {
-    uint64_t order;    /* FIRST_COME, URGENCY of those not incremental: smaller goes first */
+    uint64_t order;    /* FIRST_COME, URGENCY of those not incremental: smaller goes first; it may
+                          wrap, so those of one scheduler are within 2^63 of each other */
     uint16_t weight;   /* WEIGHTED, TREE: 1..256 */
     uint16_t priority; /* PRIORITY: 0 is first */
     uint8_t urgency;   /* URGENCY: 0..7, 0 is first */
@@ -68,30 +68,52 @@ struct sched_priority {
 
 /* All of it is the scheduler's own. */
 struct sched_node {
-    struct list ring;           /* of those that go in turn */
-    struct sched_node *heap[3]; /* of those that go by key */
-    uint64_t key;
+    struct list ring; /* of those that go in turn */
+    /* DEFICIT, URGENCY: what is left of its turn, or its debt. WEIGHTED: what a division has left.
+     */
+    int64_t deficit;
     struct sched_priority p;
-    int32_t deficit;
-    uint8_t state;
+    bool ready;
+    bool begun; /* DEFICIT, URGENCY: it has the quantum of its turn already */
+    struct {
+        struct sched_node *child;
+        struct sched_node *next;
+        struct sched_node *prev;
+    } heap;        /* of those that go by key */
+    uint64_t key;  /* smaller goes first, */
+    uint64_t turn; /* and of equal ones the one that has waited for longer */
 };
+
+_Static_assert(sizeof(struct sched_node) <= 96, "it is in every stream");
 
 /* One class of URGENCY; the other policies use the first. */
 struct sched_class {
-    struct list ring;
-    struct sched_node *heap;
-    uint64_t served_at; /* s->sent when it was last served, or became ready */
+    struct list *ring;       /* the first of those that go in turn, NULL: nobody */
+    struct sched_node *heap; /* the first of those that go by key */
+    uint64_t due;            /* URGENCY: see urgency.c */
 };
+
+struct sched_tree_node;
 
 struct sched {
     const struct sched_settings *settings; /* filled */
+    struct sched_node *held; /* in the middle of what it sends: nobody goes before it */
     uint8_t policy;
-    uint8_t ready; /* a bit for each class with ready nodes */
-    uint32_t n;    /* ready nodes */
-    uint64_t sent; /* bytes charged */
-    struct rng rng;
+    uint8_t classes;  /* URGENCY: a bit for each that has ready nodes */
+    bool filling;     /* PACKET: the first has sent something in this packet */
+    uint32_t n;       /* ready nodes */
+    uint64_t sent;    /* bytes charged */
+    uint64_t quantum; /* settings' at least, and more than anybody's debt */
+    uint64_t turns;   /* given out */
+    uint64_t seed;
+    union {
+        uint64_t now;                 /* WEIGHTED, RANDOM: virtual time, the key last served */
+        struct sched_tree_node *tree; /* TREE: the root, which its owner sets after sched_init */
+    };
     struct sched_class class[SCHED_URGENCIES];
 };
+
+_Static_assert(sizeof(struct sched) <= 256, "it is in every connection");
 
 /* s with the defaults in place of zeroes. */
 void sched_settings_fill(struct sched_settings *s);
@@ -116,12 +138,13 @@ bool sched_is_ready(const struct sched_node *n);
  * FIRST_COME, TREE, WEIGHTED) comes who goes before it. */
 struct sched_node *sched_pick(const struct sched *s);
 
-/* n, which is ready and was picked, has sent bytes (0 is allowed: a turn, without cost). part: the
- * unit that it sends (a message, where its fragments may not be interleaved with others') goes on,
- * so it stays first. */
+/* n, which is ready and was picked, has sent bytes (0 is allowed: a turn, given up without cost).
+ * part: the unit that it sends (a message, where its fragments may not be interleaved with others')
+ * goes on, so it stays first, whoever comes. */
 void sched_charge(struct sched *s, struct sched_node *n, uint32_t bytes, bool part);
 
-/* PACKET: the packet that was being filled is full. */
+/* PACKET: the packet that was being filled is full: whoever has sent in it and is first still goes
+ * last. */
 void sched_packet_end(struct sched *s);
 
 static inline bool sched_empty(const struct sched *s)
