@@ -13,7 +13,7 @@
 #include "app/config_value.h"
 #include "app/file.h"
 
-#define FILE_MAX (256u * 1024)
+#define FILE_MAX (1024u * 1024)
 
 /*
  * What libcyaml loads: for each key its text, or its list of texts. Values stay text until they are
@@ -175,19 +175,24 @@ static void read_section(struct load *l, const struct config_section *s,
     }
 }
 
+/* "an origin", "a user" */
+static const char *article(const char *word)
+{
+    return strchr("aeiou", word[0]) && strncmp(word, "us", 2) != 0 ? "an" : "a";
+}
+
 /* What the driver cannot do without, and what it cannot use. driver: its bit; 0: not known. */
 static void check_keys(struct load *l, const struct config_section *s,
                        const struct raw_section *raw, int index, uint32_t driver)
 {
     const char *name = driver ? config_driver_names[__builtin_ctz(driver)] : "";
-    const char *article = strchr("aeiou", s->noun[0]) ? "an" : "a";
     const struct config_place *entry = CONFIG_PLACE(s->name, index, NULL, -1);
     for (unsigned i = 0; i < s->n_keys; i++) {
         const struct config_key *k = &s->key[i];
         bool is = given(k, &raw->value[i]);
         if (!is && k->needed == UINT32_MAX)
-            config_fault(&l->faults, entry, "%s %s needs %s '%s'", article, s->noun,
-                         strchr("aeiou", k->name[0]) ? "an" : "a", k->name);
+            config_fault(&l->faults, entry, "%s %s needs %s '%s'", article(s->noun), s->noun,
+                         article(k->name), k->name);
         else if (!is && k->needed & driver)
             config_fault(&l->faults, entry, "driver '%s' needs '%s'", name, k->name);
         else if (is && driver && k->drivers && !(k->drivers & driver))
@@ -343,5 +348,9 @@ void config_free(struct config *c)
     free(c->certificate);
     free(c->origin);
     free(c->response);
+    free(c->proxy);
+    free(c->rule);
+    free(c->user_limit);
+    free(c->host);
     free(c);
 }

@@ -12,7 +12,9 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "app/resolver.h"
 #include "service/origin.h"
+#include "service/proxy.h"
 #include "service/service.h"
 #include "stack/iface.h"
 #include "stack/stack.h"
@@ -76,6 +78,25 @@ enum config_log_level {
     CONFIG_LOG_DEBUG,
 };
 
+/* How a proxy knows its users. X(enumerator, name) */
+#define CONFIG_AUTHENTICATIONS(X)                            \
+    X(NONE, "none")               /* not at all */           \
+    X(BASIC, "basic")             /* by name and password */ \
+    X(CERTIFICATE, "certificate") /* by that of their TLS */ \
+    X(ANY, "any")                 /* by either */
+
+enum config_authentication {
+#define X(id, name) CONFIG_AUTHENTICATION_##id,
+    CONFIG_AUTHENTICATIONS(X)
+#undef X
+};
+
+/* The values of a key that is a list of any length, in the file's order. */
+struct config_list {
+    void *v; /* the first; of what type, says the member's comment */
+    unsigned n;
+};
+
 struct config_device {
     enum config_driver driver;
     char *pci;       /* driver pci: "0000:03:00.0" */
@@ -107,6 +128,7 @@ struct config_listener {
     bool syn_cookies;
     /* With a protocol of HTTP. */
     char origin[CONFIG_NAME_MAX]; /* "": none */
+    char proxy[CONFIG_NAME_MAX];  /* "": none */
     enum sched_policy scheduler;
     char certificate[CONFIG_LISTENER_CERTIFICATES][CONFIG_NAME_MAX]; /* names */
     unsigned n_certificates;                                         /* 0: cleartext */
@@ -139,6 +161,36 @@ struct config_response {
     char *file; /* or what this holds; both NULL: nothing */
 };
 
+struct config_proxy {
+    char name[CONFIG_NAME_MAX];
+    char *realm; /* NULL: its name */
+    enum config_authentication authentication;
+    char *users_file;          /* see credentials.h; NULL: none */
+    uint32_t permit;           /* bits 1 << enum proxy_group */
+    struct config_list egress; /* struct ip_addr */
+    tick_t connect_timeout;
+    tick_t idle_timeout;
+    tick_t half_open_timeout;
+    tick_t lifetime;            /* TICK_NEVER: no bound */
+    struct proxy_limits limits; /* of each user that has none of its own */
+};
+
+/* Who may go where; of one proxy, in the file's order. */
+struct config_rule {
+    char proxy[CONFIG_NAME_MAX];
+    bool allow;
+    struct config_list users;    /* char * */
+    struct config_list names;    /* char *, in lower case */
+    struct config_list prefixes; /* struct ip_prefix */
+    struct config_list ports;    /* struct proxy_port_range */
+};
+
+struct config_user_limit {
+    char proxy[CONFIG_NAME_MAX];
+    char *user; /* "-": nobody in particular */
+    struct proxy_limits limits;
+};
+
 struct config_tree;
 
 struct config {
@@ -153,6 +205,14 @@ struct config {
     unsigned n_origins;
     struct config_response *response;
     unsigned n_responses;
+    struct config_proxy *proxy;
+    unsigned n_proxies;
+    struct config_rule *rule;
+    unsigned n_rules;
+    struct config_user_limit *user_limit;
+    unsigned n_user_limits;
+    struct resolver_host *host;
+    unsigned n_hosts;
 
     struct {
         unsigned n; /* workers; at least 1 */
@@ -212,20 +272,24 @@ struct config {
     struct tcp_settings tcp;
     struct h2_settings http2;
     struct stack_limits limits; /* tcp_memory 0: plan_tcp_memory says */
+    uint32_t tunnels;           /* of CONNECT, in each worker */
+    struct resolver_settings resolver;
 };
 
 /*
  * Reads and validates. NULL where it is not valid: each fault is one line on errors, `file:line:
  * key: what is wrong (did you mean …?)`, in the order of the file. Nothing outside the file is
  * looked at: whether cores and devices exist is config_probe's question. No limit but tcp_memory is
- * left at 0, and nothing in tcp and http2: the defaults are filled in.
+ * left at 0, and nothing in tcp and http2, nor of the resolver but min_ttl_s and servers: the
+ * defaults are filled in.
  */
 struct config *config_load(const char *file, FILE *errors);
 void config_free(struct config *c);
 
-/* What a listener or a response names; NULL: there is none of that name. */
+/* What a listener, a response or a rule names; NULL: there is none of that name. */
 const struct config_certificate *config_certificate_find(const struct config *c, const char *name);
 const struct config_origin *config_origin_find(const struct config *c, const char *name);
+const struct config_proxy *config_proxy_find(const struct config *c, const char *name);
 
 /*
  * Does this machine have what the configuration names? Faults as above; returns their number.

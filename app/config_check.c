@@ -13,6 +13,20 @@
 #define LISTENER(i, name)   CONFIG_PLACE("listeners", (int)(i), (name), -1)
 #define KEY(section, name)  CONFIG_PLACE((section), -1, (name), -1)
 
+void config_fault_unknown(struct config_faults *f, const struct config_place *place,
+                          const char *noun, const char *section, const char *name,
+                          const char *const *known, unsigned n)
+{
+    char quoted[CONFIG_QUOTE_MAX];
+    const char *near = config_nearest(name, known, n);
+    if (near)
+        config_fault(f, place, "there is no %s '%s' (did you mean '%s'?)", noun,
+                     config_quote(name, quoted), near);
+    else
+        config_fault(f, place, "there is no %s '%s' in the section '%s'", noun,
+                     config_quote(name, quoted), section);
+}
+
 static bool has_ipv6(const struct iface_config *i, unsigned *at)
 {
     for (*at = 0; *at < i->n_addrs; (*at)++)
@@ -157,8 +171,7 @@ static void check_watchdog(const struct config *c, struct config_faults *f)
                      ms, c->workers.max_sleep_us);
 }
 
-/* A device's, or a link-local one, which the stack makes. */
-static bool is_ours(const struct config *c, const struct ip_addr *a)
+bool config_is_ours(const struct config *c, const struct ip_addr *a)
 {
     for (unsigned n = 0; n < c->n_devices; n++) {
         const struct iface_config *i = &c->device[n].iface;
@@ -176,7 +189,7 @@ static void check_listener(const struct config *c, unsigned n, struct config_fau
     const struct config_listener *l = &c->listener[n];
     char text[IP_ADDR_TEXT];
     ip_format(&l->addr, text);
-    if (!is_ours(c, &l->addr))
+    if (!config_is_ours(c, &l->addr))
         config_fault(f, LISTENER(n, "address"), "%s is no device's address", text);
     for (unsigned other = 0; other < n; other++) {
         const struct config_listener *o = &c->listener[other];
@@ -241,4 +254,5 @@ void config_check(const struct config *c, struct config_faults *f)
     check_tcp(c, f);
     check_tcp_memory(c, f);
     config_check_http(c, f);
+    config_check_proxy(c, f);
 }

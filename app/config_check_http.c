@@ -24,20 +24,6 @@ const struct config_origin *config_origin_find(const struct config *c, const cha
     return NULL;
 }
 
-/* "there is no origin 'sit' (did you mean 'site'?)" */
-static void fault_unknown(struct config_faults *f, const struct config_place *place,
-                          const char *noun, const char *name, const char *const *known, unsigned n)
-{
-    char quoted[CONFIG_QUOTE_MAX];
-    const char *near = config_nearest(name, known, n);
-    if (near)
-        config_fault(f, place, "there is no %s '%s' (did you mean '%s'?)", noun,
-                     config_quote(name, quoted), near);
-    else
-        config_fault(f, place, "there is no %s '%s' in the section '%ss'", noun,
-                     config_quote(name, quoted), noun);
-}
-
 static void check_origin_named(const struct config *c, const char *name,
                                const struct config_place *place, struct config_faults *f)
 {
@@ -46,7 +32,7 @@ static void check_origin_named(const struct config *c, const char *name,
         return;
     for (unsigned i = 0; i < c->n_origins; i++)
         known[i] = c->origin[i].name;
-    fault_unknown(f, place, "origin", name, known, c->n_origins);
+    config_fault_unknown(f, place, "origin", "origins", name, known, c->n_origins);
 }
 
 static void check_certificates_named(const struct config *c, const struct config_listener *l,
@@ -57,23 +43,31 @@ static void check_certificates_named(const struct config *c, const struct config
         known[i] = c->certificate[i].name;
     for (unsigned i = 0; i < l->n_certificates; i++)
         if (!config_certificate_find(c, l->certificate[i]))
-            fault_unknown(f, CONFIG_PLACE("listeners", (int)n, "certificates", (int)i),
-                          "certificate", l->certificate[i], known, c->n_certificates);
+            config_fault_unknown(f, CONFIG_PLACE("listeners", (int)n, "certificates", (int)i),
+                                 "certificate", "certificates", l->certificate[i], known,
+                                 c->n_certificates);
 }
 
-/* What joins protocol, service and origin. */
-static void check_service(const struct config *c, const struct config_listener *l, unsigned n,
-                          struct config_faults *f)
+/* Whether protocol and service go together. */
+static bool check_carrier(const struct config_listener *l, unsigned n, struct config_faults *f)
+{
+    bool speaks = l->service == SERVICE_ORIGIN || l->service == SERVICE_CONNECT;
+    bool http = l->carrier == STACK_CARRIER_HTTP2;
+    if (speaks && !http)
+        config_fault(f, LISTENER(n, "service"),
+                     "service '%s' speaks HTTP: it needs 'protocol: http2'",
+                     service_name(l->service));
+    else if (http && !speaks)
+        config_fault(f, LISTENER(n, "service"),
+                     "protocol 'http2' needs a service that speaks HTTP: 'origin' or 'connect'");
+    return speaks == http;
+}
+
+static void check_origin(const struct config *c, const struct config_listener *l, unsigned n,
+                         struct config_faults *f)
 {
     bool origin = l->service == SERVICE_ORIGIN;
-    bool http = l->carrier == STACK_CARRIER_HTTP2;
-    if (origin && !http)
-        config_fault(f, LISTENER(n, "service"),
-                     "service 'origin' speaks HTTP: it needs 'protocol: http2'");
-    else if (http && !origin)
-        config_fault(f, LISTENER(n, "service"),
-                     "protocol 'http2' needs a service that speaks HTTP: 'origin'");
-    else if (origin && !l->origin[0])
+    if (origin && !l->origin[0])
         config_fault(f, LISTENER(n, NULL), "service 'origin' needs an 'origin' to serve");
     else if (!origin && l->origin[0])
         config_fault(f, LISTENER(n, "origin"), "means nothing to service '%s'",
@@ -155,7 +149,8 @@ void config_check_http(const struct config *c, struct config_faults *f)
 {
     check_names_apart(c, f);
     for (unsigned n = 0; n < c->n_listeners; n++) {
-        check_service(c, &c->listener[n], n, f);
+        if (check_carrier(&c->listener[n], n, f))
+            check_origin(c, &c->listener[n], n, f);
         check_tls(c, &c->listener[n], n, f);
         check_scheduler(&c->listener[n], n, f);
     }

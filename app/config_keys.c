@@ -48,6 +48,22 @@ static const char *const versions[] = {[TLS_VERSION_1_2] = "1.2", [TLS_VERSION_1
 static const char *const client_auths[] = {[TLS_CLIENT_AUTH_OFF] = "off",
                                            [TLS_CLIENT_AUTH_OPTIONAL] = "optional",
                                            [TLS_CLIENT_AUTH_REQUIRED] = "required"};
+static const char *const authentications[] = {
+#define X(id, name) name,
+    CONFIG_AUTHENTICATIONS(X)
+#undef X
+};
+static const char *const groups[] = {
+#define X(id, name, text) name,
+    PROXY_GROUPS(X)
+#undef X
+};
+static const char *const group_texts[] = {
+#define X(id, name, text) text,
+    PROXY_GROUPS(X)
+#undef X
+};
+static const char *const actions[] = {"deny", "allow"};  /* by the value of allow */
 static const char *const roles[] = {"client", "server"}; /* by the value of memif_server */
 static const char *const idles[] = {
     [CONFIG_IDLE_SLEEP] = "sleep", [CONFIG_IDLE_PAUSE] = "pause", [CONFIG_IDLE_POLL] = "poll"};
@@ -65,6 +81,10 @@ static const char *const levels[] = {[CONFIG_LOG_ERROR] = "error",
 #define CERTIFICATE(m)  MEMBER(struct config_certificate, m)
 #define ORIGIN(m)       MEMBER(struct config_origin, m)
 #define RESPONSE(m)     MEMBER(struct config_response, m)
+#define PROXY(m)        MEMBER(struct config_proxy, m)
+#define RULE(m)         MEMBER(struct config_rule, m)
+#define USER_LIMIT(m)   MEMBER(struct config_user_limit, m)
+#define HOST(m)         MEMBER(struct resolver_host, m)
 #define CONFIG(m)       MEMBER(struct config, m)
 #define NAMES(n)        .names = (n), .max = COUNT(n)
 #define RANGE(a, b)     .min = (a), .max = (b)
@@ -156,6 +176,9 @@ static const struct config_key listeners_keys[] = {
     {"origin", CONFIG_NAME, LISTENER(origin), .max = CONFIG_NAME_MAX - 1, .sample = "site",
      .live = true,
      .text = "of service origin: what it serves, one of `origins`"},
+    {"proxy", CONFIG_NAME, LISTENER(proxy), .max = CONFIG_NAME_MAX - 1, .sample = "egress",
+     .live = true,
+     .text = "of service connect: who may go where, one of `proxies`"},
     {"scheduler", CONFIG_ENUM, LISTENER(scheduler), NAMES(schedulers), .preset = "deficit",
      .live = true,
      .text = "of http2, whose turn it is to send: deficit (equal bytes), round-robin (frames), "
@@ -250,6 +273,125 @@ static const struct config_key responses_keys[] = {
     {"file", CONFIG_PATH, RESPONSE(file), .max = FILE_PATH_MAX, .sample = "/srv/health.txt",
      .live = true,
      .text = "a file that has it, read at start and at each reload"},
+};
+
+#define TUNNELS_MAX (1u << 20)
+
+static const struct config_key proxies_keys[] = {
+    {"name", CONFIG_NAME, PROXY(name), .max = CONFIG_NAME_MAX - 1, .sample = "egress",
+     .needed = ~0u, .live = true,
+     .text = "what listeners and rules call it, and proxy-status does: a-z 0-9 _ . -"},
+    {"realm", CONFIG_TEXT, PROXY(realm), .sample = "Egress of example.com", .live = true,
+     .text = "what one who is asked for a password is shown; otherwise the name"},
+    {"authentication", CONFIG_ENUM, PROXY(authentication), NAMES(authentications),
+     .preset = "none", .sample = "basic", .live = true,
+     .text = "none (if not given), basic (a password), certificate (that of TLS), any of these"},
+    {"users-file", CONFIG_PATH, PROXY(users_file), .max = FILE_PATH_MAX,
+     .sample = "/etc/millrace/users", .live = true,
+     .text = "lines of user:hash, as `openssl passwd -6` makes hashes; read at each reload"},
+    {"permit", CONFIG_SET, PROXY(permit), NAMES(groups), .sample = "private", .live = true,
+     .text = "groups of addresses that no rule opens unless they stand here; see above"},
+    {"egress", CONFIG_ADDRS, PROXY(egress), .max = PROXY_EGRESS_MAX, .sample = "192.0.2.10",
+     .live = true,
+     .text = "addresses of ours that tunnels come from; none of a family: any"},
+    {"connect-timeout-s", CONFIG_TIME, PROXY(connect_timeout), RANGE(1, 3600), TIME(SEC),
+     .preset = "10", .live = true,
+     .text = "seconds until the target, its name found and all, has to have answered"},
+    {"idle-timeout-s", CONFIG_TIME, PROXY(idle_timeout), RANGE(1, 604800), TIME(SEC),
+     .preset = "300", .live = true,
+     .text = "seconds without a byte either way until a tunnel is ended"},
+    {"half-open-timeout-s", CONFIG_TIME, PROXY(half_open_timeout), RANGE(1, 604800), TIME(SEC),
+     .preset = "60", .live = true,
+     .text = "the same where one side has said that it is done"},
+    {"lifetime-s", CONFIG_TIME, PROXY(lifetime), RANGE(0, 31536000), TIME(SEC), .preset = "0",
+     .live = true,
+     .text = "seconds that a tunnel may live; 0: no bound"},
+    {"max-tunnels", CONFIG_UINT, PROXY(limits.tunnels), RANGE(0, TUNNELS_MAX), .preset = "0",
+     .live = true,
+     .text = "of one user at once, unless `user-limits` say; 0: no bound"},
+    {"tunnels-per-second", CONFIG_UINT, PROXY(limits.rate), RANGE(0, 1000000), .preset = "0",
+     .live = true,
+     .text = "new ones of one user, as many at once; 0: no bound"},
+    {"bytes-per-second", CONFIG_SIZE, PROXY(limits.bytes), RANGE(0, 1ull << 40), .preset = "0",
+     .live = true,
+     .text = "of one user, both ways together; 0: no bound"},
+};
+
+static const struct config_key rules_keys[] = {
+    {"proxy", CONFIG_NAME, RULE(proxy), .max = CONFIG_NAME_MAX - 1, .sample = "egress",
+     .needed = ~0u, .live = true,
+     .text = "whose rule it is: the first of its rules that matches decides; none: denied"},
+    {"action", CONFIG_ENUM, RULE(allow), NAMES(actions), .sample = "allow", .needed = ~0u,
+     .live = true,
+     .text = "allow or deny, where each list that is given has something that matches"},
+    {"users", CONFIG_USERS, RULE(users), .max = CONFIG_LIST_MAX, .sample = "alice, bob",
+     .live = true,
+     .text = "\"*\": any that is known; \"-\": those that are not"},
+    {"names", CONFIG_HOSTS, RULE(names), .max = CONFIG_LIST_MAX,
+     .sample = "example.com, =www.example.org", .live = true,
+     .text = "that the client gives; example.com: it and all below; =example.com: only it"},
+    {"prefixes", CONFIG_PREFIXES, RULE(prefixes), .max = CONFIG_LIST_MAX,
+     .sample = "203.0.113.0/24, \"2001:db8:1::/48\"", .live = true,
+     .text = "of the address that is dialled, whatever name has led to it"},
+    {"ports", CONFIG_PORTS, RULE(ports), .max = CONFIG_LIST_MAX, .sample = "443, \"8000-8100\"",
+     .live = true,
+     .text = "of the target"},
+};
+
+static const struct config_key user_limits_keys[] = {
+    {"proxy", CONFIG_NAME, USER_LIMIT(proxy), .max = CONFIG_NAME_MAX - 1, .sample = "egress",
+     .needed = ~0u, .live = true,
+     .text = "whose user it is"},
+    {"user", CONFIG_USER, USER_LIMIT(user), .sample = "alice", .needed = ~0u, .live = true,
+     .text = "by name; \"-\": all that are not known, together"},
+    {"tunnels", CONFIG_UINT, USER_LIMIT(limits.tunnels), RANGE(0, TUNNELS_MAX), .preset = "0",
+     .live = true,
+     .text = "at once, in place of max-tunnels; 0: no bound"},
+    {"tunnels-per-second", CONFIG_UINT, USER_LIMIT(limits.rate), RANGE(0, 1000000),
+     .preset = "0", .live = true,
+     .text = "new ones, as many at once; 0: no bound"},
+    {"bytes-per-second", CONFIG_SIZE, USER_LIMIT(limits.bytes), RANGE(0, 1ull << 40),
+     .preset = "0", .live = true,
+     .text = "both ways together; 0: no bound"},
+};
+
+#define RESOLVER(m) CONFIG(resolver.m)
+
+static const struct config_key resolver_keys[] = {
+    {"servers", CONFIG_SERVERS, RESOLVER(server), .max = RESOLVER_SERVERS_MAX,
+     .sample = "192.0.2.53, \"[2001:db8::53]:5353\"", .live = true,
+     .text = "asked in this order, over the kernel's network; none: those of /etc/resolv.conf"},
+    {"timeout-ms", CONFIG_UINT, RESOLVER(timeout_ms), RANGE(10, 60000), .preset = "2000",
+     .live = true,
+     .text = "milliseconds that a server has at first, longer at the next try"},
+    {"tries", CONFIG_UINT, RESOLVER(tries), RANGE(1, 10), .preset = "2", .live = true,
+     .text = "of each server"},
+    {"cache-entries", CONFIG_UINT, RESOLVER(cache_entries), RANGE(1, RESOLVER_CACHE_MAX),
+     .preset = "4096", .live = true,
+     .text = "names that are remembered, IPv4 and IPv6 each one"},
+    {"min-ttl-s", CONFIG_UINT, RESOLVER(min_ttl_s), RANGE(0, 86400), .preset = "0", .live = true,
+     .text = "seconds that an answer is kept at least, whatever it says itself"},
+    {"max-ttl-s", CONFIG_UINT, RESOLVER(max_ttl_s), RANGE(1, 604800), .preset = "3600",
+     .live = true,
+     .text = "and at most"},
+    {"negative-ttl-s", CONFIG_UINT, RESOLVER(negative_ttl_s), RANGE(1, 86400), .preset = "30",
+     .live = true,
+     .text = "seconds that there is no such name, where its zone does not say"},
+    {"queries", CONFIG_UINT, RESOLVER(queries), RANGE(1, RESOLVER_QUERIES_MAX), .preset = "512",
+     .live = true,
+     .text = "under way at once"},
+    {"client-queries", CONFIG_UINT, RESOLVER(client_queries), RANGE(1, RESOLVER_QUERIES_MAX),
+     .preset = "64", .live = true,
+     .text = "of these, for clients of one /24 of IPv4 or /56 of IPv6"},
+};
+
+static const struct config_key hosts_keys[] = {
+    {"name", CONFIG_HOST, HOST(name), .sample = "intranet.example.com", .needed = ~0u,
+     .live = true,
+     .text = "for which no server is asked"},
+    {"addresses", CONFIG_HOST_ADDRS, HOST(addr), .max = RESOLVER_HOST_ADDRS_MAX,
+     .sample = "198.51.100.7, \"2001:db8::7\"", .needed = ~0u, .live = true,
+     .text = "that it has, of each family in the order to be tried"},
 };
 
 static const struct config_key access_log_keys[] = {
@@ -528,6 +670,8 @@ static const struct config_key limits_keys[] = {
      .text = "of them in TIME-WAIT, where the oldest makes room"},
     {"streams", CONFIG_UINT, CONFIG(limits.streams), RANGE(64, 1u << 27), .preset = "1048576",
      .text = "of HTTP/2, open at once"},
+    {"tunnels", CONFIG_UINT, CONFIG(tunnels), RANGE(1, TUNNELS_MAX), .preset = "65536",
+     .text = "of CONNECT, at once"},
     {"tcp-memory", CONFIG_SIZE, CONFIG(limits.tcp_memory), RANGE(0, 1ull << 40), .preset = "0",
      .text = "buffers that TCP holds data in; 0: what the pool has besides its other uses"},
     {"tx-queue", CONFIG_UINT, CONFIG(limits.tx_queue), RANGE(64, 1u << 20), .preset = "4096",
@@ -571,6 +715,20 @@ const struct config_section config_sections[CONFIG_SECTIONS] = {
     {SECTION("responses", responses_keys),
      LIST("response", response, n_responses, 256), .live = true,
      .text = "Fixed answers of origins, beside their files. [reload]"},
+    {SECTION("proxies", proxies_keys),
+     LIST("proxy", proxy, n_proxies, 32), .live = true,
+     .text = "What listeners of service connect do for whom; tunnels that there are live on. [reload]"},
+    {SECTION("rules", rules_keys),
+     LIST("rule", rule, n_rules, PROXY_RULES_MAX), .live = true,
+     .text = "Where users of a proxy may go, in order. [reload]"},
+    {SECTION("user-limits", user_limits_keys),
+     LIST("limit", user_limit, n_user_limits, 4096), .live = true,
+     .text = "What one user of a proxy may have, in place of all that the proxy says. [reload]"},
+    {SECTION("resolver", resolver_keys),
+     .text = "How names of targets are looked up."},
+    {SECTION("hosts", hosts_keys),
+     LIST("host", host, n_hosts, RESOLVER_HOSTS_MAX), .live = true,
+     .text = "Names of targets whose addresses are known. [reload]"},
     {SECTION("access-log", access_log_keys),
      .text = "One JSON object a line for each HTTP request."},
     {SECTION("http2", http2_keys),
@@ -604,8 +762,7 @@ const struct config_key *config_key_find(const struct config_section *s, const c
 
 bool config_kind_is_list(enum config_kind kind)
 {
-    return kind == CONFIG_CORES || kind == CONFIG_ADDRESSES || kind == CONFIG_GATEWAYS ||
-           kind == CONFIG_CERTIFICATES;
+    return kind >= CONFIG_CORES;
 }
 
 unsigned config_entries(const struct config_section *s, const struct config *c)
@@ -699,6 +856,8 @@ void config_print_example(FILE *out)
     print_choices(config_driver_names, driver_texts, COUNT(driver_texts), out);
     fputs("# A listener's service is one of:\n", out);
     print_choices(services, service_texts, COUNT(services), out);
+    fputs("# Of these groups of addresses a proxy may permit some:\n", out);
+    print_choices(groups, group_texts, COUNT(groups), out);
     for (unsigned i = 0; i < CONFIG_SECTIONS; i++) {
         const struct config_section *s = &config_sections[i];
         fprintf(out, "\n# %s\n%s:\n", s->text, s->name);

@@ -12,7 +12,8 @@
 
 #define CONFIG_KEYS_MAX 32 /* in one section */
 
-#define CONFIG_NAMES_MAX 32 /* of values of one CONFIG_ENUM */
+#define CONFIG_LIST_MAX  256 /* values of one key that is a list */
+#define CONFIG_NAMES_MAX 32  /* of values of one CONFIG_ENUM */
 
 /* What a value looks like; config_value.c has a reader and a writer for each. */
 enum config_kind {
@@ -28,14 +29,26 @@ enum config_kind {
     CONFIG_PATH,      /* of at most max bytes */
     CONFIG_WORD,      /* a-z 0-9 _ . - */
     CONFIG_NAME,      /* the same, kept in place: of an entry of a list */
+    CONFIG_USER,      /* a user's name */
+    CONFIG_HOST,      /* a host's, kept in place */
     CONFIG_INTERFACE, /* as the kernel allows it */
     CONFIG_PCI,       /* address of a PCI function */
     CONFIG_MAC,
-    CONFIG_ADDRESS,      /* one of ours without a length, or any */
-    CONFIG_CORES,        /* list: 2, or "2-5" */
-    CONFIG_ADDRESSES,    /* list: address/length */
-    CONFIG_GATEWAYS,     /* list: one for each family */
-    CONFIG_CERTIFICATES, /* list: names of certificates */
+    CONFIG_ADDRESS, /* one of ours without a length, or any */
+    /* Lists, from here on. */
+    CONFIG_CORES,        /* 2, or "2-5" */
+    CONFIG_ADDRESSES,    /* address/length */
+    CONFIG_GATEWAYS,     /* one for each family */
+    CONFIG_CERTIFICATES, /* names of certificates */
+    CONFIG_SET,          /* some of names, as bits */
+    CONFIG_SERVERS,      /* addresses, with a port or without, of resolver */
+    CONFIG_HOST_ADDRS,   /* addresses, of a struct resolver_host */
+    /* Of any length, from here on: a struct config_list. */
+    CONFIG_USERS,    /* users' names */
+    CONFIG_HOSTS,    /* example.com, or =example.com */
+    CONFIG_PREFIXES, /* address/length */
+    CONFIG_PORTS,    /* 443, or "8000-8100" */
+    CONFIG_ADDRS,    /* addresses */
 };
 
 struct config_key {
@@ -45,7 +58,7 @@ struct config_key {
     uint32_t size;   /* of the member there */
     uint64_t min, max;
     tick_t unit;              /* CONFIG_TIME: what the key's name ends in */
-    const char *const *names; /* CONFIG_ENUM: max of them, by value; NULL: not to be had here */
+    const char *const *names; /* ENUM, SET: max of them, by value; NULL: not to be had here */
     const char *preset;       /* the default, as it would be written; NULL: none */
     const char *sample;       /* what the example shows instead of the default */
     uint32_t drivers;         /* device keys: bits of the drivers it means something to; 0: all */
@@ -67,7 +80,7 @@ struct config_section {
     const char *text;
 };
 
-#define CONFIG_SECTIONS        17
+#define CONFIG_SECTIONS        22
 #define CONFIG_SECTION_DEVICES 0
 extern const struct config_section config_sections[CONFIG_SECTIONS];
 

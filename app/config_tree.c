@@ -5,6 +5,8 @@
 
 #include "app/config_keys.h"
 
+_Static_assert(CONFIG_ENTRIES_MAX == CONFIG_LIST_MAX, "a list of one key is no longer either");
+
 /* Nodes are numbered from 1 in the document's stack; numbers in pairs and items are always valid.
  */
 static const yaml_node_t *node(const struct config_tree *t, int number)

@@ -10,14 +10,13 @@
 #include <strings.h>
 
 #include "app/config_fault.h"
+#include "app/config_list.h"
 
-_Static_assert(IFACE_ADDRS_MAX <= CONFIG_WORKERS_MAX &&
-                   CONFIG_LISTENER_CERTIFICATES <= CONFIG_WORKERS_MAX,
+_Static_assert(CONFIG_WORKERS_MAX <= CONFIG_LIST_MAX && IFACE_ADDRS_MAX <= CONFIG_LIST_MAX,
                "words have room for every list");
 _Static_assert(IP_ADDR_TEXT + 4 <= CONFIG_VALUE_MAX, "a word has room for a prefix");
 
-__attribute__((format(printf, 2, 3))) static bool refuse(struct config_why *why, const char *format,
-                                                         ...)
+bool config_refuse(struct config_why *why, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
@@ -86,8 +85,8 @@ static bool within(const struct config_key *k, uint64_t value, const char *text,
     char quoted[CONFIG_QUOTE_MAX];
     if (value >= k->min && value <= k->max)
         return true;
-    return refuse(why, "%s is outside %" PRIu64 "..%" PRIu64, config_quote(text, quoted), k->min,
-                  k->max);
+    return config_refuse(why, "%s is outside %" PRIu64 "..%" PRIu64, config_quote(text, quoted),
+                         k->min, k->max);
 }
 
 static bool read_uint(const struct config_key *k, void *base, const char *text,
@@ -97,7 +96,7 @@ static bool read_uint(const struct config_key *k, void *base, const char *text,
     const char *p = text[0] == '-' ? text + 1 : text;
     uint64_t value;
     if (!digits(&p, 10, &value) || *p)
-        return refuse(why, "'%s' is not a whole number", config_quote(text, quoted));
+        return config_refuse(why, "'%s' is not a whole number", config_quote(text, quoted));
     if (text[0] == '-' && value > 0)
         value = UINT64_MAX; /* no key takes less than 0, nor this much */
     if (!within(k, value, text, why))
@@ -150,12 +149,13 @@ static bool read_size(const struct config_key *k, void *base, const char *text,
     uint64_t value;
     uint64_t unit;
     if (!digits(&p, 10, &value))
-        return refuse(why, "'%s' is not a size such as 100 MiB", config_quote(text, quoted));
+        return config_refuse(why, "'%s' is not a size such as 100 MiB", config_quote(text, quoted));
     while (*p == ' ')
         p++;
     if (!unit_of(p, &unit))
-        return refuse(why, "'%s' is no unit: B, kB, MB, GB, TB (1000) or KiB, MiB, GiB, TiB (1024)",
-                      config_quote(p, quoted));
+        return config_refuse(
+            why, "'%s' is no unit: B, kB, MB, GB, TB (1000) or KiB, MiB, GiB, TiB (1024)",
+            config_quote(p, quoted));
     value = value > UINT64_MAX / unit ? UINT64_MAX : value * unit;
     if (!within(k, value, text, why))
         return false;
@@ -170,7 +170,8 @@ static bool read_octal(const struct config_key *k, void *base, const char *text,
     const char *p = strncmp(text, "0o", 2) ? text : text + 2;
     uint64_t value;
     if (!digits(&p, 8, &value) || *p || value > k->max)
-        return refuse(why, "'%s' is not a file mode such as 0660", config_quote(text, quoted));
+        return config_refuse(why, "'%s' is not a file mode such as 0660",
+                             config_quote(text, quoted));
     store(k, base, value);
     return true;
 }
@@ -185,7 +186,7 @@ static bool read_bool(const struct config_key *k, void *base, const char *text,
             store(k, base, i & 1);
             return true;
         }
-    return refuse(why, "'%s' is neither true nor false", config_quote(text, quoted));
+    return config_refuse(why, "'%s' is neither true nor false", config_quote(text, quoted));
 }
 
 static bool read_bool_not(const struct config_key *k, void *base, const char *text,
@@ -216,10 +217,10 @@ static bool refuse_name(const struct config_key *k, const char *text, struct con
             known[n++] = k->names[i];
     const char *near = config_nearest(text, known, n);
     if (near)
-        return refuse(why, "unknown value '%s' (did you mean '%s'?)", config_quote(text, quoted),
-                      near);
+        return config_refuse(why, "unknown value '%s' (did you mean '%s'?)",
+                             config_quote(text, quoted), near);
     list_names(known, n, names, sizeof(names));
-    return refuse(why, "unknown value '%s' (one of %s)", config_quote(text, quoted), names);
+    return config_refuse(why, "unknown value '%s' (one of %s)", config_quote(text, quoted), names);
 }
 
 /* The value that text is a name of; -1: of none. */
@@ -242,6 +243,16 @@ static bool read_enum(const struct config_key *k, void *base, const char *text,
     return true;
 }
 
+static bool read_set(const struct config_key *k, void *base, const char *text,
+                     struct config_why *why)
+{
+    int bit = named(k, text);
+    if (bit < 0)
+        return refuse_name(k, text, why);
+    store(k, base, fetch(k, base) | UINT64_C(1) << bit);
+    return true;
+}
+
 static bool read_core(const struct config_key *k, void *base, const char *text,
                       struct config_why *why)
 {
@@ -255,7 +266,7 @@ static bool keep(const struct config_key *k, void *base, const char *text, struc
 {
     char *copy = strdup(text);
     if (!copy)
-        return refuse(why, "out of memory");
+        return config_refuse(why, "out of memory");
     config_value_free(k, base);
     memcpy(member(k, base), &copy, sizeof(copy));
     return true;
@@ -272,11 +283,11 @@ static bool read_path(const struct config_key *k, void *base, const char *text,
 {
     char quoted[CONFIG_QUOTE_MAX];
     if (strlen(text) > k->max)
-        return refuse(why, "path of %zu bytes, longer than %" PRIu64, strlen(text), k->max);
+        return config_refuse(why, "path of %zu bytes, longer than %" PRIu64, strlen(text), k->max);
     /* DPDK's arguments for a device are separated by commas, without a way to quote them. */
     if (k->drivers && strchr(text, ','))
-        return refuse(why, "'%s': a device's path cannot contain a comma",
-                      config_quote(text, quoted));
+        return config_refuse(why, "'%s': a device's path cannot contain a comma",
+                             config_quote(text, quoted));
     return keep(k, base, text, why);
 }
 
@@ -291,8 +302,8 @@ static bool read_word(const struct config_key *k, void *base, const char *text,
 {
     char quoted[CONFIG_QUOTE_MAX];
     if (!is_word(k, text) || text[0] == '.') /* it becomes a directory's name */
-        return refuse(why, "'%s' is not 1 to %" PRIu64 " of a-z 0-9 _ . -, the first no dot",
-                      config_quote(text, quoted), k->max);
+        return config_refuse(why, "'%s' is not 1 to %" PRIu64 " of a-z 0-9 _ . -, the first no dot",
+                             config_quote(text, quoted), k->max);
     return keep(k, base, text, why);
 }
 
@@ -301,9 +312,33 @@ static bool read_name(const struct config_key *k, void *base, const char *text,
 {
     char quoted[CONFIG_QUOTE_MAX];
     if (!is_word(k, text))
-        return refuse(why, "'%s' is not 1 to %" PRIu64 " of a-z 0-9 _ . -",
-                      config_quote(text, quoted), k->max);
+        return config_refuse(why, "'%s' is not 1 to %" PRIu64 " of a-z 0-9 _ . -",
+                             config_quote(text, quoted), k->max);
     memcpy(member(k, base), text, strlen(text) + 1);
+    return true;
+}
+
+static bool read_user(const struct config_key *k, void *base, const char *text,
+                      struct config_why *why)
+{
+    char quoted[CONFIG_QUOTE_MAX];
+    const char *unfit = config_user_unfit(text);
+    if (unfit)
+        return config_refuse(why, "'%s' cannot be a user's name: it %s", config_quote(text, quoted),
+                             unfit);
+    return keep(k, base, text, why);
+}
+
+static bool read_host(const struct config_key *k, void *base, const char *text,
+                      struct config_why *why)
+{
+    char quoted[CONFIG_QUOTE_MAX];
+    char name[PROXY_NAME_MAX + 1];
+    if (!config_host_name(text, name))
+        return config_refuse(why, "'%s' is not a name such as www.example.com",
+                             config_quote(text, quoted));
+    assert(k->size == sizeof(name) && "the member has room for every name");
+    memcpy(member(k, base), name, sizeof(name));
     return true;
 }
 
@@ -315,8 +350,9 @@ static bool read_interface(const struct config_key *k, void *base, const char *t
     for (const char *p = text; *p; p++)
         good = good && isgraph((unsigned char)*p) && !strchr("/:,=", *p);
     if (!good)
-        return refuse(why, "'%s' cannot be an interface's name (1 to %" PRIu64 " characters)",
-                      config_quote(text, quoted), k->max);
+        return config_refuse(why,
+                             "'%s' cannot be an interface's name (1 to %" PRIu64 " characters)",
+                             config_quote(text, quoted), k->max);
     return keep(k, base, text, why);
 }
 
@@ -350,8 +386,8 @@ static bool read_pci(const struct config_key *k, void *base, const char *text,
         p = "";
     if (!hex(&p, 2, ':', &bus) || !hex(&p, 2, '.', &device) || !hex(&p, 1, 0, &function) ||
         device > 31 || function > 7)
-        return refuse(why, "'%s' is not a PCI address such as 0000:03:00.0",
-                      config_quote(text, quoted));
+        return config_refuse(why, "'%s' is not a PCI address such as 0000:03:00.0",
+                             config_quote(text, quoted));
     char canonical[16];
     snprintf(canonical, sizeof(canonical), "%04x:%02x:%02x.%x", domain, bus, device, function);
     return keep(k, base, canonical, why);
@@ -366,10 +402,10 @@ static bool read_mac(const struct config_key *k, void *base, const char *text,
     static const struct mac_addr zero;
     char quoted[CONFIG_QUOTE_MAX];
     if (!mac_parse(text, &mac))
-        return refuse(why, "'%s' is not a station address such as 02:00:00:00:00:01",
-                      config_quote(text, quoted));
+        return config_refuse(why, "'%s' is not a station address such as 02:00:00:00:00:01",
+                             config_quote(text, quoted));
     if (mac_is_multicast(&mac) || mac_eq(&mac, &zero))
-        return refuse(why, "%s does not stand for one station", text);
+        return config_refuse(why, "%s does not stand for one station", text);
     d->iface.mac = mac;
     d->mac_set = true;
     return true;
@@ -381,8 +417,8 @@ static bool read_address(const struct config_key *k, void *base, const char *tex
     char quoted[CONFIG_QUOTE_MAX];
     struct ip_addr a = IP_ADDR_ANY6;
     if (strcmp(text, "any") != 0 && !ip_parse(text, &a))
-        return refuse(why, "'%s' is neither an address (without a length) nor any",
-                      config_quote(text, quoted));
+        return config_refuse(why, "'%s' is neither an address (without a length) nor any",
+                             config_quote(text, quoted));
     memcpy(member(k, base), &a, sizeof(a));
     return true;
 }
@@ -417,20 +453,19 @@ static bool read_cores(const struct config_key *k, void *base, const char *text,
     uint64_t last;
     char quoted[CONFIG_QUOTE_MAX];
     if (!config_range_parse(text, CONFIG_CORE_MAX, &first, &last))
-        return refuse(why, "'%s' is not a core (0..%d) nor a range such as \"2-5\"",
-                      config_quote(text, quoted), CONFIG_CORE_MAX);
+        return config_refuse(why, "'%s' is not a core (0..%d) nor a range such as \"2-5\"",
+                             config_quote(text, quoted), CONFIG_CORE_MAX);
     if (last - first + 1 > k->max - c->workers.n)
-        return refuse(why, "more than %" PRIu64 " workers", k->max);
+        return config_refuse(why, "more than %" PRIu64 " workers", k->max);
     for (uint64_t core = first; core <= last; core++)
         if (listed(c, core))
-            return refuse(why, "core %" PRIu64 " is listed twice", core);
+            return config_refuse(why, "core %" PRIu64 " is listed twice", core);
     for (uint64_t core = first; core <= last; core++)
         c->workers.core[c->workers.n++] = (uint16_t)core;
     return true;
 }
 
-/* Whether the bits of p's address after its length are all zero: the network itself. */
-static bool is_network(const struct ip_prefix *p)
+bool config_is_network(const struct ip_prefix *p)
 {
     unsigned bit = ip_is_v4(&p->addr) ? 96u + p->len : p->len;
     for (; bit < 128; bit++)
@@ -455,7 +490,7 @@ static const char *unfit(const struct ip_prefix *p)
     if (p->len == 0)
         return "has no network: a prefix length of 0 takes in everything";
     /* RFC 3021 and RFC 6164: both ends of a link of two addresses are hosts. */
-    if (p->len < bits - 1 && is_network(p))
+    if (p->len < bits - 1 && config_is_network(p))
         return "is the network, not a host in it";
     return NULL;
 }
@@ -468,17 +503,17 @@ static bool read_addresses(const struct config_key *k, void *base, const char *t
     struct ip_prefix p;
     char quoted[CONFIG_QUOTE_MAX];
     if (!ip_prefix_parse(text, &p))
-        return refuse(why, "'%s' is not an address such as 192.0.2.10/24 or 2001:db8::10/64",
-                      config_quote(text, quoted));
+        return config_refuse(why, "'%s' is not an address such as 192.0.2.10/24 or 2001:db8::10/64",
+                             config_quote(text, quoted));
     if (!strchr(text, '/'))
-        return refuse(why, "%s needs its network's prefix length (/%d if it is alone)", text,
-                      ip_is_v4(&p.addr) ? 32 : 128);
+        return config_refuse(why, "%s needs its network's prefix length (/%d if it is alone)", text,
+                             ip_is_v4(&p.addr) ? 32 : 128);
     const char *fault = unfit(&p);
     if (fault)
-        return refuse(why, "%s %s", text, fault);
+        return config_refuse(why, "%s %s", text, fault);
     for (unsigned i = 0; i < d->iface.n_addrs; i++)
         if (ip_eq(&d->iface.addr[i].addr, &p.addr))
-            return refuse(why, "%s is listed twice", text);
+            return config_refuse(why, "%s is listed twice", text);
     assert(d->iface.n_addrs < k->max && "the loader reads no more");
     d->iface.addr[d->iface.n_addrs++] = p;
     return true;
@@ -492,15 +527,15 @@ static bool read_gateways(const struct config_key *k, void *base, const char *te
     struct ip_addr a;
     char quoted[CONFIG_QUOTE_MAX];
     if (!ip_parse(text, &a))
-        return refuse(why, "'%s' is not an address (and a gateway has no prefix length)",
-                      config_quote(text, quoted));
+        return config_refuse(why, "'%s' is not an address (and a gateway has no prefix length)",
+                             config_quote(text, quoted));
     if (ip_is_unspecified(&a) || ip_is_loopback(&a) || ip_is_multicast(&a) ||
         ip_is_limited_broadcast(&a))
-        return refuse(why, "%s is not the address of one router", text);
+        return config_refuse(why, "%s is not the address of one router", text);
     bool v4 = ip_is_v4(&a);
     struct ip_addr *to = v4 ? &d->iface.gateway4 : &d->iface.gateway6;
     if (!ip_eq(to, &IP_ADDR_ANY6))
-        return refuse(why, "%s is a second IPv%d gateway", text, v4 ? 4 : 6);
+        return config_refuse(why, "%s is a second IPv%d gateway", text, v4 ? 4 : 6);
     *to = a;
     return true;
 }
@@ -511,10 +546,11 @@ static bool read_certificates(const struct config_key *k, void *base, const char
     struct config_listener *l = base;
     char quoted[CONFIG_QUOTE_MAX];
     if (!*text || strlen(text) >= sizeof(l->certificate[0]))
-        return refuse(why, "'%s' cannot be a certificate's name", config_quote(text, quoted));
+        return config_refuse(why, "'%s' cannot be a certificate's name",
+                             config_quote(text, quoted));
     for (unsigned i = 0; i < l->n_certificates; i++)
         if (!strcmp(l->certificate[i], text))
-            return refuse(why, "'%s' is listed twice", config_quote(text, quoted));
+            return config_refuse(why, "'%s' is listed twice", config_quote(text, quoted));
     assert(l->n_certificates < k->max && "the loader reads no more");
     (void)k;
     snprintf(l->certificate[l->n_certificates++], sizeof(l->certificate[0]), "%s", text);
@@ -558,6 +594,14 @@ static void write_bool_not(const struct config_key *k, const void *base, struct 
 static void write_enum(const struct config_key *k, const void *base, struct config_words *w)
 {
     word(w, k->names[fetch(k, base)]);
+}
+
+static void write_set(const struct config_key *k, const void *base, struct config_words *w)
+{
+    uint64_t bits = fetch(k, base);
+    for (unsigned i = 0; i < k->max; i++)
+        if (bits >> i & 1)
+            word(w, k->names[i]);
 }
 
 static void write_core(const struct config_key *k, const void *base, struct config_words *w)
@@ -643,31 +687,49 @@ static void write_certificates(const struct config_key *k, const void *base, str
         word(w, l->certificate[i]);
 }
 
+static void free_text(const struct config_key *k, void *base)
+{
+    char *text;
+    memcpy(&text, member(k, base), sizeof(text));
+    free(text);
+    memcpy(member(k, base), &(char *){NULL}, sizeof(text));
+}
+
 static const struct kind {
     bool (*read)(const struct config_key *, void *, const char *, struct config_why *);
     void (*write)(const struct config_key *, const void *, struct config_words *);
-    bool pointer; /* the member is an allocated string */
+    void (*free)(const struct config_key *, void *); /* NULL: it holds nothing */
 } kinds[] = {
-    [CONFIG_UINT] = {read_uint, write_number, false},
-    [CONFIG_SIZE] = {read_size, write_number, false},
-    [CONFIG_OCTAL] = {read_octal, write_octal, false},
-    [CONFIG_TIME] = {read_time, write_time, false},
-    [CONFIG_BOOL] = {read_bool, write_bool, false},
-    [CONFIG_BOOL_NOT] = {read_bool_not, write_bool_not, false},
-    [CONFIG_ENUM] = {read_enum, write_enum, false},
-    [CONFIG_CORE] = {read_core, write_core, false},
-    [CONFIG_TEXT] = {read_text, write_text, true},
-    [CONFIG_PATH] = {read_path, write_text, true},
-    [CONFIG_WORD] = {read_word, write_text, true},
-    [CONFIG_NAME] = {read_name, write_name, false},
-    [CONFIG_INTERFACE] = {read_interface, write_text, true},
-    [CONFIG_PCI] = {read_pci, write_text, true},
-    [CONFIG_MAC] = {read_mac, write_mac, false},
-    [CONFIG_ADDRESS] = {read_address, write_address, false},
-    [CONFIG_CORES] = {read_cores, write_cores, false},
-    [CONFIG_ADDRESSES] = {read_addresses, write_addresses, false},
-    [CONFIG_GATEWAYS] = {read_gateways, write_gateways, false},
-    [CONFIG_CERTIFICATES] = {read_certificates, write_certificates, false},
+    [CONFIG_UINT] = {read_uint, write_number, NULL},
+    [CONFIG_SIZE] = {read_size, write_number, NULL},
+    [CONFIG_OCTAL] = {read_octal, write_octal, NULL},
+    [CONFIG_TIME] = {read_time, write_time, NULL},
+    [CONFIG_BOOL] = {read_bool, write_bool, NULL},
+    [CONFIG_BOOL_NOT] = {read_bool_not, write_bool_not, NULL},
+    [CONFIG_ENUM] = {read_enum, write_enum, NULL},
+    [CONFIG_CORE] = {read_core, write_core, NULL},
+    [CONFIG_TEXT] = {read_text, write_text, free_text},
+    [CONFIG_PATH] = {read_path, write_text, free_text},
+    [CONFIG_WORD] = {read_word, write_text, free_text},
+    [CONFIG_NAME] = {read_name, write_name, NULL},
+    [CONFIG_USER] = {read_user, write_text, free_text},
+    [CONFIG_HOST] = {read_host, write_name, NULL},
+    [CONFIG_INTERFACE] = {read_interface, write_text, free_text},
+    [CONFIG_PCI] = {read_pci, write_text, free_text},
+    [CONFIG_MAC] = {read_mac, write_mac, NULL},
+    [CONFIG_ADDRESS] = {read_address, write_address, NULL},
+    [CONFIG_CORES] = {read_cores, write_cores, NULL},
+    [CONFIG_ADDRESSES] = {read_addresses, write_addresses, NULL},
+    [CONFIG_GATEWAYS] = {read_gateways, write_gateways, NULL},
+    [CONFIG_CERTIFICATES] = {read_certificates, write_certificates, NULL},
+    [CONFIG_SET] = {read_set, write_set, NULL},
+    [CONFIG_USERS] = {config_list_read_user, config_list_write_texts, config_list_free_texts},
+    [CONFIG_HOSTS] = {config_list_read_name, config_list_write_texts, config_list_free_texts},
+    [CONFIG_PREFIXES] = {config_list_read_prefix, config_list_write_prefixes, config_list_free},
+    [CONFIG_PORTS] = {config_list_read_ports, config_list_write_ports, config_list_free},
+    [CONFIG_ADDRS] = {config_list_read_addr, config_list_write_addrs, config_list_free},
+    [CONFIG_HOST_ADDRS] = {config_list_read_host_addr, config_list_write_host_addrs, NULL},
+    [CONFIG_SERVERS] = {config_list_read_server, config_list_write_servers, NULL},
 };
 
 bool config_value_read(const struct config_key *k, void *base, const char *text,
@@ -684,10 +746,6 @@ void config_value_write(const struct config_key *k, const void *base, struct con
 
 void config_value_free(const struct config_key *k, void *base)
 {
-    if (!kinds[k->kind].pointer)
-        return;
-    char *text;
-    memcpy(&text, member(k, base), sizeof(text));
-    free(text);
-    memcpy(member(k, base), &(char *){NULL}, sizeof(text));
+    if (kinds[k->kind].free)
+        kinds[k->kind].free(k, base);
 }

@@ -132,7 +132,7 @@ START_TEST(refuses_http_that_does_not_fit_together)
          "f:1: listeners[0].service: service 'origin' speaks HTTP: it needs 'protocol: http2'\n"},
         {"listeners: [{name: a, port: 7, service: echo, protocol: http2}]\n",
          "f:1: listeners[0].service: protocol 'http2' needs a service that speaks HTTP: "
-         "'origin'\n"},
+         "'origin' or 'connect'\n"},
         {"listeners: [{name: a, port: 7, service: origin, protocol: http2}]\n",
          "f:1: listeners[0]: service 'origin' needs an 'origin' to serve\n"},
         {SITE "listeners: [{name: a, port: 7, service: echo}, {name: b, port: 7, " WEB "}]\n",
