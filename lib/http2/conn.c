@@ -224,6 +224,13 @@ void h2_shutdown(struct h2_conn *c, tick_t now)
     h2_wake(c);
 }
 
+void h2_shutdown_by(struct h2_conn *c, tick_t by, tick_t now)
+{
+    h2_shutdown(c, now);
+    if (!(c->flags & (H2_CONN_FAILED | H2_CONN_ENDED)))
+        c->drain_at = by;
+}
+
 void h2_close(struct h2_conn *c)
 {
     if (h2_has(c, H2_CONN_CLOSING))

@@ -210,6 +210,8 @@ void h2_expire(struct h2_conn *c, tick_t now);
 /* Graceful: GOAWAY in two steps (RFC 9113 6.8), streams go on to their end, at most drain_timeout.
  */
 void h2_shutdown(struct h2_conn *c, tick_t now);
+/* The same, with another end of streams that go on, also where it drains already. */
+void h2_shutdown_by(struct h2_conn *c, tick_t by, tick_t now);
 /* The transport is no more: streams that are open fail with that. Nothing is sent. */
 void h2_failed(struct h2_conn *c, enum stream_code code, tick_t now);
 /* Nothing will be read any more, and all that is to be sent was given out by h2_output: the

@@ -84,7 +84,7 @@ static void settings_acked(struct h2_conn *c)
         s->receive_window += delta;
         if (s->state !=
             H2_HALF_CLOSED_REMOTE) /* little of the first window is much of a small one */
-            h2_credit(c, s, 0);
+            h2_stream_credit(s, 0);
     }
     uint32_t table = c->settings->header_table;
     h2_memo_forget(&c->h2->memo, c);

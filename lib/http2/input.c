@@ -276,7 +276,7 @@ static void data_begins(struct h2_conn *c)
     if (h2_has(c, H2_CONN_FAILED))
         return;
     if (!rx->stream)
-        h2_credit(c, NULL, f->length);
+        h2_credit(c, f->length);
     else
         rx->stream->receive_window -= f->length;
     rx->phase = f->flags & H2_FLAG_PADDED ? PHASE_PAD : PHASE_CONTENT;
@@ -296,8 +296,10 @@ static void take_pad_length(struct h2_conn *c, uint8_t pad)
     }
     rx->phase = PHASE_CONTENT;
     rx->pad = pad;
-    if (rx->stream)
-        h2_credit(c, rx->stream, pad + 1u);
+    if (rx->stream) {
+        h2_credit(c, pad + 1u);
+        h2_stream_credit(rx->stream, pad + 1u);
+    }
     uint32_t content = rx->left - pad;
     if (pad > content && !h2_glitched(c, H2_GLITCH_PADDING, 1))
         return;
@@ -330,7 +332,7 @@ static void deliver(struct h2_conn *c, struct pkt **view, uint32_t n)
     struct h2_stream *s = c->rx.stream;
     struct pkt *p = piece(c, view, n);
     if (!p) {
-        h2_credit(c, NULL, n);
+        h2_credit(c, n);
         h2_stream_error(c, s->id, s, H2_INTERNAL_ERROR);
         return;
     }
@@ -339,6 +341,7 @@ static void deliver(struct h2_conn *c, struct pkt **view, uint32_t n)
     s->received += n;
     h2_count(c, COUNTER_H2_RX_CONTENT, n);
     c->arrived += pkt_cost(p);
+    h2_credit(c, n);
     stream_arrived(&s->http.stream, p);
     h2_look_at_memory(c);
 }

@@ -222,8 +222,14 @@ extern const uint8_t h2_close_ping[8];
 /* control.c */
 void h2_rst_output(struct h2_conn *c, uint32_t id, enum h2_error error);
 
-/* output.c: n bytes of the connection's window and a stream's (NULL: closed or none) are free. */
-void h2_credit(struct h2_conn *c, struct h2_stream *s, uint32_t n);
+/*
+ * output.c: n bytes of a window are free. The connection's are when they have arrived, a stream's
+ * when its service has consumed them: so streams that are not read keep no other from being sent
+ * to, and what all of them hold is bounded by h2_is_pressed.
+ */
+void h2_credit(struct h2_conn *c, uint32_t n);
+/* s can receive. */
+void h2_stream_credit(struct h2_stream *s, uint32_t n);
 
 /* queue.c */
 /* Room for n more bytes, which h2_queue_push then counts. NULL: no memory; the connection fails. */

@@ -31,19 +31,21 @@ static bool connection_due(struct h2_conn *c)
     return true;
 }
 
-void h2_credit(struct h2_conn *c, struct h2_stream *s, uint32_t n)
+void h2_credit(struct h2_conn *c, uint32_t n)
 {
-    bool due = false;
     c->credit += n;
-    due |= connection_due(c);
-    if (s) {
-        s->credit += n;
-        if (s->credit >= c->own_window / 2 && s->credit > 0 && !list_linked(&s->crediting)) {
-            list_push_back(&c->crediting, &s->crediting);
-            due = true;
-        }
-    }
+    if (connection_due(c))
+        h2_wake(c);
+}
+
+void h2_stream_credit(struct h2_stream *s, uint32_t n)
+{
+    struct h2_conn *c = s->conn;
+    s->credit += n;
+    bool due = s->credit >= c->own_window / 2 && s->credit > 0 && !list_linked(&s->crediting);
     if (due)
+        list_push_back(&c->crediting, &s->crediting);
+    if (due || connection_due(c)) /* it holds less than before */
         h2_wake(c);
 }
 
@@ -100,7 +102,7 @@ static void put_data(struct h2_conn *c, struct h2_stream *s, uint8_t *out, uint3
     h2_expect_updates(c);
     c->sent += n;
     c->tx_frames++;
-    sched_charge(&c->sched, &s->node, n, false);
+    sched_charge(&c->sched, &s->node, H2_FRAME_HEADER + n, false);
     if (end)
         s->flags |= H2_STREAM_END_SAID;
     stream_acked(st, n);

@@ -71,7 +71,7 @@ static void stop_receiving(struct h2_stream *s)
     if (c->rx.stream != s)
         return;
     c->rx.stream = NULL;
-    h2_credit(c, NULL, c->rx.left > c->rx.pad ? c->rx.left - c->rx.pad : 0);
+    h2_credit(c, c->rx.left > c->rx.pad ? c->rx.left - c->rx.pad : 0);
 }
 
 /* Closed, but for the table. */
@@ -230,7 +230,8 @@ void h2_stream_look(struct h2_stream *s)
 static void carrier_consume(struct stream *st, uint32_t n)
 {
     struct h2_stream *s = h2_stream_of(st);
-    h2_credit(s->conn, can_receive(s) ? s : NULL, n);
+    if (can_receive(s))
+        h2_stream_credit(s, n);
 }
 
 static void carrier_ready(struct stream *st)

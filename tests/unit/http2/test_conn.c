@@ -513,7 +513,7 @@ START_TEST(a_failed_connection_wants_nothing)
     uint8_t out[1024];
     struct h2_conn *c = &pair.server.conn;
     begin_by_hand();
-    h2_credit(c, NULL, pair.settings[1].connection_window / 2);
+    h2_credit(c, pair.settings[1].connection_window / 2);
     h2_fail(c, H2_PROTOCOL_ERROR);
     ck_assert(h2_has(c, H2_CONN_WINDOW_DUE));
     ck_assert(h2_wants_output(c));
