@@ -21,9 +21,6 @@
 #define TICK_MS_CAPTURE 5
 #define TICK_MS_ACCESS  10 /* while an access log is written */
 #define TICK_MS_DRAIN   50
-#define DRAIN_ANSWER_MS 100
-#define DRAIN_ROWS      32 /* connections asked for at once, */
-#define DRAIN_PAGES     64 /* so many times, in search of one that is to be waited for */
 
 struct control {
     struct runtime *rt;
@@ -38,8 +35,6 @@ struct control {
     int access_error;    /* as last said */
     uint64_t duplicates; /* as last seen */
     struct log_limit duplicates_limit;
-    tick_t drain_at;   /* when to look next, */
-    tick_t drained_at; /* and when those that are drained are given up; valid with rt->drain */
     bool stop;
 };
 
@@ -115,76 +110,14 @@ static void reopen_logs(struct control *c)
         log_info("log files are opened anew");
 }
 
-static uint64_t http_connections(const struct runtime *rt)
-{
-    uint64_t n = 0;
-    for (unsigned i = 0; i < rt->n_workers; i++) {
-        const struct counters *k = &rt->worker[i].counters;
-        uint64_t closed = counter_get(k, COUNTER_H2_CLOSED); /* first: n is never less than 0 */
-        n += counter_get(k, COUNTER_H2_OPENED) - closed;
-    }
-    return n;
-}
-
-/* Whether connections of a listener have bytes that the other side has not acknowledged. A worker
- * that does not answer has none that could be waited for. */
-static bool sends(struct runtime *rt, unsigned worker, const char *listener)
-{
-    struct ctl_connection row[DRAIN_ROWS];
-    struct ctl_request r = {.kind = CTL_CONNECTIONS, .rows.connection = row, .max = DRAIN_ROWS};
-    snprintf(r.filter.listener, sizeof(r.filter.listener), "%s", listener);
-    for (unsigned page = 0; page < DRAIN_PAGES; page++) {
-        if (runtime_control(rt, worker, &r, DRAIN_ANSWER_MS) != 0)
-            return false;
-        for (uint32_t i = 0; i < r.n; i++)
-            if (row[i].unsent > 0 || row[i].in_flight > 0)
-                return true;
-        if (!r.more)
-            return false;
-    }
-    return true;
-}
-
-/* A connection of HTTP/2 is over when all its bytes are TCP's, which may still be sending them. */
-static bool sending(struct runtime *rt)
-{
-    const struct config *c = rt->config;
-    for (unsigned w = 0; w < rt->n_workers; w++)
-        for (unsigned i = 0; i < c->n_listeners; i++)
-            if (c->listener[i].carrier != STACK_CARRIER_TCP && sends(rt, w, c->listener[i].name))
-                return true;
-    return false;
-}
-
 /* HTTP connections are told, and have a while to end their streams. The second signal ends that.
  */
 static void terminate(struct control *c, const char *how)
 {
-    uint64_t n = http_connections(c->rt);
-    c->stop = n == 0 || atomic_load(&c->rt->drain);
-    if (c->stop) {
-        log_notice("%s: stopping", how);
-        return;
-    }
-    tick_t patience = c->rt->config->http2.drain_timeout;
-    log_notice("%s: stopping when HTTP connections (%llu) have ended, or in %llu seconds", how,
-               (unsigned long long)n, (unsigned long long)(patience / TICK_SEC));
-    c->drained_at = tick_after(engine_now(c->rt), patience);
-    atomic_store(&c->rt->drain, true);
-    notify_stopping(patience);
-}
-
-static void look_at_drain(struct control *c)
-{
-    tick_t now = engine_now(c->rt);
-    if (!atomic_load(&c->rt->drain) || c->stop || now < c->drain_at)
-        return;
-    c->drain_at = tick_after(now, TICK_MS_DRAIN * TICK_MS);
-    uint64_t n = http_connections(c->rt);
-    bool late = now >= c->drained_at;
-    c->stop = late || (n == 0 && !sending(c->rt));
-    if (late && n > 0)
-        log_notice("HTTP connections that have not ended: %llu", (unsigned long long)n);
+    c->stop = drain_stops(c->rt) || drain_connections(c->rt) == 0;
+    log_notice(c->stop ? "%s: stopping" : "%s", how);
+    if (!c->stop)
+        runtime_drain(c->rt, true, TICK_NEVER);
 }
 
 /* One read takes all that wait, so that no storm of SIGHUP keeps a SIGTERM from being seen. */
@@ -291,7 +224,7 @@ static void on_timer(struct control *c)
     look_at_addresses(c);
     look_at_links(c);
     look_at_rest(c);
-    look_at_drain(c);
+    c->stop |= drain_look(c->rt);
     capture_drain(c->rt);
     engine_write_access_log(c->rt);
 }
@@ -303,7 +236,7 @@ static int period(const struct control *c)
         return TICK_MS_CAPTURE;
     if (c->rt->config->access_log.sample)
         return TICK_MS_ACCESS;
-    if (atomic_load(&c->rt->drain))
+    if (drain_stops(c->rt))
         return TICK_MS_DRAIN;
     int notify = (int)(tick_min(notify_interval() / 2, TICK_MS_IDLE * TICK_MS) / TICK_MS);
     return notify > 0 ? notify : 1;

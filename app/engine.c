@@ -309,7 +309,7 @@ static bool create_worker(struct runtime *rt, unsigned i)
     w->lcore = (uint16_t)(i + 1);
     w->numa = (uint16_t)rte_lcore_to_socket_id(w->lcore);
     w->max_sleep_us = c->workers.max_sleep_us;
-    w->drain = &rt->drain;
+    w->drain_by = &rt->drain.stop_by;
     w->stop = &rt->stop;
     w->config = &rt->stack[i];
     w->wall = &rt->wall;

@@ -16,6 +16,7 @@
 #include "app/capture.h"
 #include "app/clock.h"
 #include "app/config.h"
+#include "app/drain.h"
 #include "app/eal.h"
 #include "app/mbuf.h"
 #include "app/port.h"
@@ -52,7 +53,7 @@ struct runtime {
     _Atomic int64_t wall; /* nanoseconds of the Unix epoch at tick 0 */
 
     struct capture capture;
-    _Atomic bool drain; /* workers end what HTTP/2 connections there are */
+    struct drain drain;
     _Atomic bool stop;
     bool no_hugepages;   /* from the command line */
     bool hugepages_gone; /* the start failed, but one with no_hugepages may not */

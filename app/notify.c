@@ -21,9 +21,15 @@ void notify_reloading(void)
                (long long)now.tv_sec * 1000000 + now.tv_nsec / 1000);
 }
 
+void notify_draining(uint64_t n)
+{
+    sd_notifyf(0, "STATUS=HTTP connections that are drained: %llu.", (unsigned long long)n);
+}
+
 void notify_stopping(tick_t patience)
 {
-    sd_notifyf(0, "STOPPING=1\nEXTEND_TIMEOUT_USEC=%llu",
+    sd_notifyf(0, "STOPPING=1\nSTATUS=%s\nEXTEND_TIMEOUT_USEC=%llu",
+               patience ? "Stopping when HTTP connections have ended." : "Workers are stopping.",
                (unsigned long long)((patience + STOP_TICKS) / TICK_US));
 }
 
@@ -48,6 +54,11 @@ void notify_ready(void)
 
 void notify_reloading(void)
 {
+}
+
+void notify_draining(uint64_t n)
+{
+    (void)n;
 }
 
 void notify_stopping(tick_t patience)

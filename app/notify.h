@@ -8,6 +8,8 @@
 
 void notify_ready(void);
 void notify_reloading(void);
+/* n HTTP connections are to end before it is as it was. */
+void notify_draining(uint64_t n);
 /* patience: how long what is under way may take before workers stop. */
 void notify_stopping(tick_t patience);
 void notify_alive(void);

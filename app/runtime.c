@@ -63,7 +63,7 @@ uint64_t runtime_tsc_hz(const struct runtime *rt)
 
 bool runtime_stopping(const struct runtime *rt)
 {
-    return atomic_load(&rt->drain) || atomic_load(&rt->stop);
+    return drain_stops(rt) || atomic_load(&rt->stop);
 }
 
 /* ---- workers ---- */

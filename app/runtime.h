@@ -56,7 +56,7 @@ tick_t runtime_uptime(const struct runtime *rt);
 const char *runtime_memory_mode(const struct runtime *rt);
 /* Cycles of the TSC in a second: what the unit of busy_cycles is. Any thread. */
 uint64_t runtime_tsc_hz(const struct runtime *rt);
-/* SIGTERM has come: workers drain and stop. Any thread. */
+/* SIGTERM has come, or its like by the control socket: workers drain and stop. Any thread. */
 bool runtime_stopping(const struct runtime *rt);
 
 /*
@@ -64,6 +64,25 @@ bool runtime_stopping(const struct runtime *rt);
  * nothing: RUNTIME_E_REFUSED, and the faults are lines on errors.
  */
 int runtime_reload(struct runtime *rt, FILE *errors);
+
+/* ---- HTTP connections that are to end in order: control thread only ---- */
+
+/*
+ * Tells those that there are to end when what is under way on them has (GOAWAY, RFC 9113 6.8), and
+ * ends those that are left after `patience`; TICK_NEVER: after http2.drain-timeout-s. With stop,
+ * new ones are told, too, and then the appliance stops, as by SIGTERM. Once more: another patience.
+ * 0 or a runtime_error: RUNTIME_E_REFUSED where the appliance stops already, and is not to.
+ */
+int runtime_drain(struct runtime *rt, bool stop, tick_t patience);
+
+struct runtime_draining {
+    bool on; /* otherwise the rest is not valid */
+    bool stop;
+    uint64_t connections; /* that were told and have not ended */
+    tick_t left;          /* of the patience */
+};
+
+void runtime_draining(struct runtime *rt, struct runtime_draining *to);
 
 /* ---- workers: any thread ---- */
 

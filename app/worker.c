@@ -356,10 +356,11 @@ static void set_wall(struct worker *w)
 
 static void begin_drain(struct worker *w, tick_t now)
 {
-    if (w->draining || !atomic_load_explicit(w->drain, memory_order_relaxed))
+    tick_t by = atomic_load_explicit(w->drain_by, memory_order_relaxed);
+    if (by == w->drain_told)
         return;
-    w->draining = true;
-    stack_shutdown(w->stack, now);
+    w->drain_told = by;
+    stack_shutdown(w->stack, by, now);
 }
 
 static void account(struct worker *w, bool worked, uint64_t cycles, uint64_t tsc)

@@ -97,11 +97,11 @@ struct worker {
     uint16_t numa;
     const struct stack_config *config; /* control thread's; read at start only */
     uint8_t seed[32];
-    const _Atomic int64_t *wall; /* written by the control thread: see stack_set_wall */
-    int64_t wall_set;            /* what the stack was told */
-    const _Atomic bool *drain;   /* written by the control thread, as is the next */
+    const _Atomic int64_t *wall;    /* written by the control thread: see stack_set_wall */
+    int64_t wall_set;               /* what the stack was told */
+    const _Atomic tick_t *drain_by; /* drain.stop_by, the control thread's, as is the next */
     const _Atomic bool *stop;
-    bool draining;     /* the stack was told */
+    tick_t drain_told; /* what of drain_by the stack was told */
     _Atomic int state; /* enum worker_state, as the worker says; never STUCK */
     _Atomic int error; /* enum stack_error with STOPPED before RUNNING */
 };

@@ -180,15 +180,16 @@ struct ctl_listener {
     uint64_t handshakes_refused; /* connections reset at a bound of those */
 };
 
-#define CTL_REQUESTS(X)                     \
-    X(NEIGHBOURS, "neighbours")             \
-    X(NEIGHBOURS_FLUSH, "neighbours_flush") \
-    X(ADDRESSES, "addresses")               \
-    X(PATHS, "paths")                       \
-    X(CONNECTIONS, "connections")           \
-    X(CONNECTION, "connection")             \
-    X(CONNECTION_RESET, "connection_reset") \
-    X(SESSION_SHUTDOWN, "session_shutdown") \
+#define CTL_REQUESTS(X)                       \
+    X(NEIGHBOURS, "neighbours")               \
+    X(NEIGHBOURS_FLUSH, "neighbours_flush")   \
+    X(ADDRESSES, "addresses")                 \
+    X(PATHS, "paths")                         \
+    X(CONNECTIONS, "connections")             \
+    X(CONNECTION, "connection")               \
+    X(CONNECTION_RESET, "connection_reset")   \
+    X(SESSION_SHUTDOWN, "session_shutdown")   \
+    X(SESSIONS_SHUTDOWN, "sessions_shutdown") \
     X(LISTENERS, "listeners")
 
 enum ctl_request_kind {
@@ -210,11 +211,14 @@ struct ctl_request {
     uint32_t max;    /* in */
     uint64_t cursor; /* in: 0 at first; out: where the next page starts */
     uint32_t n; /* out: rows filled; for a flush, neighbours forgotten; for a reset or a shutdown, 0
-                   or 1 */
+                   or 1; of SESSIONS_SHUTDOWN, those that were told, by any such, and have not
+                   ended */
     bool more; /* out: another page follows; of CONNECTIONS also after an empty one, as a page looks
                   at so many connections and no more, however few pass the filter */
     ctl_id_t id; /* in: of CONNECTION, CONNECTION_RESET and SESSION_SHUTDOWN */
     struct ctl_connection_filter filter; /* in: of CONNECTIONS */
+    tick_t patience; /* in: of SESSIONS_SHUTDOWN, which tells `max` at most: how long streams may go
+                        on */
 };
 
 const char *ctl_neighbour_state_name(enum ctl_neighbour_state s);

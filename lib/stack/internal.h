@@ -101,9 +101,11 @@ struct sessions {
     struct siphash_key prefix_key;
     uint32_t header_fields; /* what h2.fields has room for */
     uint32_t header_list;
-    uint8_t steps; /* of handshakes, left in this turn */
-    bool draining;
-    bool tls_ready; /* tls and h2 are there */
+    uint8_t steps;    /* of handshakes, left in this turn */
+    bool draining;    /* new ones are told at once, too */
+    tick_t drain_by;  /* when those that are told before they are open end, unless it is past */
+    uint32_t drained; /* that were told from outside, and live */
+    bool tls_ready;   /* tls and h2 are there */
     bool h2_ready;
 };
 

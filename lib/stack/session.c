@@ -141,6 +141,7 @@ static void session_free(struct session *x)
     if (x->peer.context)
         x->context_release(x->peer.context, s->worker);
     settings_leave(s, x->settings);
+    s->sessions.drained -= x->drain;
     slab_free(s->sessions.slab, x);
     l->sessions--;
     listener_tidy(s, l);
@@ -177,17 +178,21 @@ bool session_begin(struct session *x, tick_t now)
     x->begun = true;
     x->phase = SESSION_OPEN;
     if (x->drain || s->sessions.draining)
-        h2_shutdown(&x->h2, now);
+        session_shutdown(x, s->sessions.drain_by, now);
     session_wants_writing(x);
     return true;
 }
 
-void session_shutdown(struct session *x, tick_t now)
+void session_shutdown(struct session *x, tick_t by, tick_t now)
 {
+    x->stack->sessions.drained += !x->drain;
     x->drain = true;
     if (x->phase != SESSION_OPEN)
         return;
-    h2_shutdown(&x->h2, now);
+    if (by == TICK_NEVER || by <= now)
+        h2_shutdown(&x->h2, now);
+    else
+        h2_shutdown_by(&x->h2, by, now);
     session_wants_writing(x);
 }
 
@@ -489,12 +494,27 @@ void sessions_fini(struct stack *s)
     slab_destroy(all->slab);
 }
 
-void stack_shutdown(struct stack *s, tick_t now)
+void sessions_shutdown(struct stack *s, struct ctl_request *r, tick_t now)
+{
+    uint32_t cursor = (uint32_t)r->cursor;
+    struct session *x = NULL;
+    s->http.now = s->tcp.now = now;
+    if (r->max > 0)
+        s->sessions.drain_by = tick_after(now, r->patience);
+    for (uint32_t i = 0; i < r->max && (x = slab_next(s->sessions.slab, &cursor)); i++)
+        session_shutdown(x, s->sessions.drain_by, now);
+    r->cursor = cursor;
+    r->more = x;
+    r->n = s->sessions.drained;
+}
+
+void stack_shutdown(struct stack *s, tick_t by, tick_t now)
 {
     uint32_t cursor = 0;
     struct session *x;
     s->http.now = s->tcp.now = now;
     s->sessions.draining = true;
+    s->sessions.drain_by = by;
     while ((x = slab_next(s->sessions.slab, &cursor)))
-        session_shutdown(x, now);
+        session_shutdown(x, by, now);
 }

@@ -65,7 +65,7 @@ struct session {
     bool begun : 1;   /* h2 is there */
     bool in_end : 1;  /* TCP's other side has ended */
     bool in_told : 1; /* and HTTP/2 knows */
-    bool drain : 1;   /* to be shut down as soon as it is open */
+    bool drain : 1;   /* was shut down, or is to be as soon as it is open */
 };
 
 /* An idle one is a few of these and OpenSSL's own. */
@@ -103,8 +103,10 @@ static inline bool sessions_wait(const struct stack *s)
 void sessions_next_turn(struct stack *s);
 /* TCP has sent of c, or has heard that it arrived, so that its session may have more. */
 void session_sent(struct conn *c);
-/* Graceful end (h2_shutdown). */
-void session_shutdown(struct session *x, tick_t now);
+/* Graceful end (h2_shutdown_by); TICK_NEVER: by when settings say. */
+void session_shutdown(struct session *x, tick_t by, tick_t now);
+/* The same for r->max of all, from r->cursor on. */
+void sessions_shutdown(struct stack *s, struct ctl_request *r, tick_t now);
 /* Reset, for what was done here. */
 void session_abort(struct session *x, enum stream_code code, tick_t now);
 void session_wants_reading(struct session *x);

@@ -547,6 +547,7 @@ void stack_control(struct stack *s, struct ctl_request *r, tick_t now)
     case CTL_CONNECTION: show_connection(s, r, now); break;
     case CTL_CONNECTION_RESET: reset_connection(s, r, now); break;
     case CTL_SESSION_SHUTDOWN: shutdown_session(s, r, now); break;
+    case CTL_SESSIONS_SHUTDOWN: sessions_shutdown(s, r, now); break;
     case CTL_LISTENERS: list_listeners(s, r); break;
     case CTL_REQUEST_END: assert(false && "not a request"); break;
     }

@@ -174,9 +174,10 @@ struct stack_connect {
 struct stream *stack_connect(struct stack *s, const struct stack_connect *to, tick_t now,
                              enum stack_error *error);
 
-/* Before the end: HTTP/2 connections, new ones too, are drained (h2_shutdown). The application goes
- * on calling all of this until they are gone, or it will wait no longer. */
-void stack_shutdown(struct stack *s, tick_t now);
+/* Before the end: HTTP/2 connections, new ones too, are drained (h2_shutdown_by). The application
+ * goes on calling all of this until they are gone, or it will wait no longer. Once more: another
+ * end. */
+void stack_shutdown(struct stack *s, tick_t by, tick_t now);
 
 /* Answers a request of the control core in place. */
 void stack_control(struct stack *s, struct ctl_request *r, tick_t now);

@@ -275,7 +275,7 @@ void shutdown_session(struct stack *s, struct ctl_request *r, tick_t now)
         return;
     r->n = 1;
     s->http.now = s->tcp.now = now;
-    session_shutdown(x, now);
+    session_shutdown(x, TICK_NEVER, now);
 }
 
 static void show_listener(struct ctl_listener *row, const struct listener *l)

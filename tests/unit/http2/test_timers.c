@@ -120,6 +120,23 @@ START_TEST(streams_that_do_not_end_are_not_waited_for_forever)
 }
 END_TEST
 
+START_TEST(how_long_they_are_waited_for_may_be_said)
+{
+    wire_greet();
+    wire_request(1, "/echo", false);
+    tick_t start = pair.now;
+    h2_shutdown_by(server, start + 100 * TICK_SEC, start);
+    expire_at(start + TICK_SEC);
+    h2_shutdown_by(server, start + 7 * TICK_SEC, pair.now); /* the last word counts */
+    wire_take(true);
+    expect_at(start + 7 * TICK_SEC);
+    ck_assert(h2_has(server, H2_CONN_FAILED));
+    ck_assert_uint_eq(server->streams.n, 0);
+    h2_shutdown_by(server, start + 200 * TICK_SEC, pair.now); /* too late */
+    ck_assert_uint_lt(server->drain_at, start + 100 * TICK_SEC);
+}
+END_TEST
+
 /* A response of 65,535 bytes fills the connection's window, and more waits. */
 static void stall(void)
 {
@@ -266,8 +283,8 @@ UNIT_MAIN("timers", h2_pair_setup, h2_pair_teardown, a_preface_has_its_time,
           the_end_of_a_block_stops_its_time, an_idle_connection_ends_gracefully,
           the_second_goaway_waits_for_a_ping_or_a_second,
           streams_that_do_not_end_are_not_waited_for_forever,
-          content_that_does_not_leave_is_given_up, a_drip_of_updates_is_no_progress,
-          enough_progress_keeps_a_stream, a_stream_that_stands_still_is_given_up_alone,
-          a_request_that_brings_nothing_is_given_up,
+          how_long_they_are_waited_for_may_be_said, content_that_does_not_leave_is_given_up,
+          a_drip_of_updates_is_no_progress, enough_progress_keeps_a_stream,
+          a_stream_that_stands_still_is_given_up_alone, a_request_that_brings_nothing_is_given_up,
           a_request_that_was_answered_early_may_go_on_for_a_while, it_may_bring_so_much_and_no_more,
           buffers_are_given_back_a_second_after_the_last_stream)

@@ -690,7 +690,7 @@ START_TEST(a_stack_that_ends_drains)
     http.silent = true;
     request(&client[0], "/10");
     talk();
-    stack_shutdown(host.stack, host.now);
+    stack_shutdown(host.stack, TICK_NEVER, host.now);
     talk();
     ck_assert(!client[0].fin);
     answer(http.stream, 10);
@@ -703,6 +703,84 @@ START_TEST(a_stack_that_ends_drains)
     talk();
     ck_assert_uint_ge(client[1].goaways, 1);
     ck_assert(client[1].fin);
+}
+END_TEST
+
+static uint32_t told(void)
+{
+    struct ctl_request r = {.kind = CTL_SESSIONS_SHUTDOWN};
+    stack_control(host.stack, &r, host.now);
+    ck_assert(!r.more);
+    return r.n;
+}
+
+/* By pages of one. Returns how many pages. */
+static unsigned shut_all_down(tick_t patience)
+{
+    struct ctl_request r = {.kind = CTL_SESSIONS_SHUTDOWN, .max = 1, .patience = patience};
+    unsigned pages = 0;
+    do {
+        stack_control(host.stack, &r, host.now);
+        pages++;
+    } while (r.more);
+    return pages;
+}
+
+START_TEST(all_sessions_are_shut_down)
+{
+    boot();
+    struct client *busy = connect_to_port(0, SECURE_PORT, true);
+    struct client *idle = connect_to_port(1, CLEAR_PORT, false);
+    struct client *late = connect_bare(2, SECURE_PORT);
+    http.silent = true;
+    request(busy, "/10");
+    talk();
+    ck_assert_uint_eq(told(), 0);
+    ck_assert_uint_eq(shut_all_down(3 * TICK_SEC), 4);
+    ck_assert_uint_eq(told(), 3);
+    talk();
+    pass(TICK_SEC);
+    talk();
+    ck_assert(idle->fin && !busy->fin);
+    ck_assert_uint_eq(told(), 2);
+    /* One that comes through its handshake only now is told at once, and a new one is not. */
+    connect_ssl(late);
+    connect_h2(late);
+    talk();
+    ck_assert_uint_ge(late->goaways, 1);
+    struct client *new = connect_to_port(3, SECURE_PORT, true);
+    ck_assert_uint_eq(new->goaways, 0);
+    answer(http.stream, 10);
+    talk();
+    ck_assert_uint_eq(busy->body, 10);
+    ck_assert(busy->fin && !new->fin);
+    pass(TICK_SEC);
+    talk();
+    ck_assert_uint_eq(told(), 0);
+    ck_assert_uint_eq(sessions(), 1);
+}
+END_TEST
+
+START_TEST(their_streams_end_in_time)
+{
+    boot();
+    struct client *c = connect_to_port(0, SECURE_PORT, true);
+    http.silent = true;
+    request(c, "/10");
+    talk();
+    shut_all_down(20 * TICK_SEC);
+    talk();
+    pass(4 * TICK_SEC);
+    ck_assert_uint_eq(http.reset, 0);
+    shut_all_down(3 * TICK_SEC); /* sooner */
+    pass(2 * TICK_SEC);
+    talk();
+    ck_assert_uint_eq(http.reset, 0);
+    pass(TICK_SEC);
+    talk();
+    ck_assert_uint_eq(http.reset, 1);
+    ck_assert(c->fin);
+    ck_assert_uint_eq(told(), 0);
 }
 END_TEST
 
@@ -816,6 +894,7 @@ UNIT_MAIN("session", setup, teardown, a_request_in_cleartext, a_request_over_tls
           the_longest_handshake_makes_room_after_a_second, handshakes_of_a_network_are_limited,
           what_is_no_tls_gets_an_alert, a_reset_is_told_to_the_service,
           a_reset_amid_much_is_told_too, the_control_core_sees_it, a_session_is_shut_down,
-          a_stack_that_ends_drains, a_reload_leaves_sessions_as_they_began,
-          a_reload_takes_settings_or_leaves_all, carriers_and_services_belong_together,
-          without_packets_it_waits, whatever_waits_ends_with_the_stack)
+          a_stack_that_ends_drains, all_sessions_are_shut_down, their_streams_end_in_time,
+          a_reload_leaves_sessions_as_they_began, a_reload_takes_settings_or_leaves_all,
+          carriers_and_services_belong_together, without_packets_it_waits,
+          whatever_waits_ends_with_the_stack)
