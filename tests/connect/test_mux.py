@@ -338,7 +338,7 @@ def a_reset_of_the_client_resets_the_stream(_):
 
 
 def a_reader_that_stops_shuts_its_window_and_no_other(_):
-    with Proxy() as p:
+    with Proxy("--connection-window", str(2 * WINDOW)) as p:
         stopped, one = p.tunnel()
         other, two = p.tunnel()
         gone = p.push(one, PIECE)
