@@ -4,9 +4,8 @@
 
 /*
  * Nodes by key: an intrusive pairing heap (Fredman, Sedgewick, Sleator, Tarjan 1986). Its root is
- * the first of them: that of the smallest key, among equal keys that of the smallest turn. Keys may
- * wrap, so those in one heap stay within 2^63 of each other. A push costs O(1), a removal
- * O(log n) over any sequence of them; neither recurses.
+ * the first of them: that of the smallest key, among equal keys that of the smallest turn. A
+ * push costs O(1), a removal O(log n) over any sequence of them; neither recurses.
  */
 
 #include <stdbool.h>
@@ -15,9 +14,7 @@
 
 static inline bool heap_before(const struct sched_node *a, const struct sched_node *b)
 {
-    if (a->key != b->key)
-        return (a->key - b->key) >> 63; /* RFC 1982 3.2, of 64 bits */
-    return (a->turn - b->turn) >> 63;
+    return a->key != b->key ? a->key < b->key : a->turn < b->turn;
 }
 
 /* n is in no heap. Its key and turn do not change while it is in one. */

@@ -110,7 +110,7 @@ const struct sched_rules sched_priority = {
 
 static void virtual_enter(struct sched *s, struct sched_node *n)
 {
-    if ((n->key - s->now) >> 63) /* it is earlier; RFC 1982 3.2, of 64 bits */
+    if (n->key < s->now)
         n->key = s->now;
     keyed_push(s, n);
 }
@@ -135,10 +135,32 @@ static void weighted_charge(struct sched *s, struct sched_node *n, uint32_t byte
     keyed_push(s, n);
 }
 
+/* What it is ahead of the time is a number of bytes; it stays that. */
+static void reweight(const struct sched *s, struct sched_node *n, uint16_t weight)
+{
+    uint64_t ahead = n->key > s->now ? n->key - s->now : 0;
+    uint64_t cost = ahead * n->p.weight + (uint64_t)n->deficit;
+    n->key = s->now + cost / weight;
+    n->deficit = (int64_t)(cost % weight);
+}
+
+static void weighted_prioritise(struct sched *s, struct sched_node *n,
+                                const struct sched_priority *p)
+{
+    bool moves = n->p.weight != p->weight;
+    if (moves && n->ready)
+        keyed_leave(s, n);
+    if (moves)
+        reweight(s, n, p->weight);
+    n->p = *p;
+    if (moves && n->ready)
+        keyed_push(s, n);
+}
+
 static bool virtual_ok(const struct sched *s)
 {
     const struct sched_node *first = s->class[0].heap;
-    return keyed_ok(s) && (!first || first->key - s->now <= UINT64_MAX / 2);
+    return keyed_ok(s) && (!first || first->key >= s->now);
 }
 
 const struct sched_rules sched_weighted = {
@@ -146,6 +168,7 @@ const struct sched_rules sched_weighted = {
     .leave = keyed_leave,
     .first = keyed_first,
     .charge = weighted_charge,
+    .prioritise = weighted_prioritise,
     .ok = virtual_ok,
 };
 

@@ -38,6 +38,11 @@ static inline struct sched_node *sched_of_ring(struct list *l)
     return container_of(l, struct sched_node, ring);
 }
 
+static inline bool sched_priority_ok(const struct sched_priority *p)
+{
+    return p->urgency < SCHED_URGENCIES && p->weight > 0 && p->weight <= SCHED_WEIGHT_MAX;
+}
+
 /* ---- of the rings whose members have quanta of bytes: DEFICIT, the classes of URGENCY ---- */
 
 /* The quantum pays any debt in one turn, so that who comes first can always send. */

@@ -14,7 +14,8 @@
  * The owner picks only when it can send (a window is open, there is room): a pick does not change
  * anything, and what was picked stays first until it is charged or removed, so that nothing rotates
  * without progress. A node that stops being ready keeps its debt: what it had above its share
- * counts against it when it is back. What it did not use is not saved up.
+ * counts against it when it is back. What it did not use is not saved up. Clocks here are bytes, in
+ * small parts, in 64 bits: good for 2^55 bytes.
  */
 
 #include <stdbool.h>
@@ -58,8 +59,7 @@ struct sched_settings {
 
 /* What the policies look at, each at its own. */
 struct sched_priority {
-    uint64_t order;    /* FIRST_COME, URGENCY of those not incremental: smaller goes first; it may
-                          wrap, so those of one scheduler are within 2^63 of each other */
+    uint64_t order;    /* FIRST_COME, URGENCY of those not incremental: smaller goes first */
     uint16_t weight;   /* WEIGHTED, TREE: 1..256 */
     uint16_t priority; /* PRIORITY: 0 is first */
     uint8_t urgency;   /* URGENCY: 0..7, 0 is first */
@@ -69,8 +69,7 @@ struct sched_priority {
 /* All of it is the scheduler's own. */
 struct sched_node {
     struct list ring; /* of those that go in turn */
-    /* DEFICIT, URGENCY: what is left of its turn, or its debt. WEIGHTED: what a division has left.
-     */
+    /* DEFICIT, URGENCY: what is left of its turn, or its debt. WEIGHTED: what a division left */
     int64_t deficit;
     struct sched_priority p;
     bool ready;

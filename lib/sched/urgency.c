@@ -33,11 +33,6 @@ static uint64_t first_wait(const struct sched *s)
     return (uint64_t)s->settings->quantum * WHOLE;
 }
 
-static bool is_past(uint64_t due, uint64_t now)
-{
-    return (now - due) >> 63 == 0; /* RFC 1982 3.2, of 64 bits */
-}
-
 static void urgency_init(struct sched *s)
 {
     for (unsigned i = 0; i < SCHED_URGENCIES; i++)
@@ -54,7 +49,7 @@ static void class_sleeps(struct sched *s, struct sched_class *c)
 {
     uint64_t now = clock_of(s);
     s->classes &= (uint8_t) ~(1u << (c - s->class));
-    c->due = is_past(c->due, now) ? 0 : c->due - now;
+    c->due = c->due > now ? c->due - now : 0;
 }
 
 /* Of those that are not incremental, was is no longer the first. */
@@ -138,13 +133,12 @@ static struct sched_node *urgency_first(const struct sched *s)
 {
     unsigned first = (unsigned)__builtin_ctz(s->classes);
     unsigned others = s->classes & (s->classes - 1u);
-    uint64_t now = clock_of(s);
-    uint64_t longest = 0;
+    uint64_t longest_due = clock_of(s);
     for (; others; others &= others - 1) {
         unsigned i = (unsigned)__builtin_ctz(others);
         uint64_t due = s->class[i].due;
-        if (is_past(due, now) && now - due >= longest) {
-            longest = now - due;
+        if (due <= longest_due) {
+            longest_due = due;
             first = i;
         }
     }
@@ -157,7 +151,7 @@ static void urgency_charge(struct sched *s, struct sched_node *n, uint32_t bytes
     bool in_order = (s->classes & ((1u << n->p.urgency) - 1)) == 0;
     uint64_t latest = clock_of(s) + first_wait(s);
     c->due += (uint64_t)bytes * WHOLE;
-    if (in_order && is_past(latest, c->due))
+    if (in_order && c->due > latest)
         c->due = latest;
     struct sched_node *member = n->p.incremental ? n : c->heap;
     sched_deficit_charge(s, &c->ring, member, bytes, s->held == n, part);
