@@ -47,6 +47,10 @@ static const struct route {
     {"/v1/listeners", "ports that services answer on", "worker", "GET, HEAD", .get = api_listeners},
     {"/v1/config", "the configuration in force", "", "GET, HEAD", .get = api_config},
     {"/v1/reload", "POST: read the configuration file again", "", "POST", .post = api_reload},
+    {"/v1/drain",
+     "HTTP connections that are to end in order; POST {\"stop\": true|false, \"timeout_seconds\"} "
+     "has all of them do so, and then the appliance stop",
+     "", "GET, HEAD, POST", .get = api_drain, .post = api_drain_change},
     {"/v1/capture",
      "the packet capture; POST {\"action\": \"start\"|\"stop\", \"worker\", \"file\", "
      "\"max_bytes\", \"snaplen\"}",

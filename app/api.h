@@ -79,6 +79,8 @@ json_t *api_mac(const struct mac_addr *m);
 json_t *api_u64(uint64_t n);
 /* Seconds, null for TICK_NEVER. */
 json_t *api_seconds(tick_t t);
+/* Of HTTP connections that are to end; null where none are. */
+json_t *api_draining(struct runtime *rt);
 
 #define API_HANDLERS(X) \
     X(index)            \
@@ -101,6 +103,8 @@ json_t *api_seconds(tick_t t);
     X(reload)           \
     X(capture)          \
     X(capture_change)   \
+    X(drain)            \
+    X(drain_change)     \
     X(metrics)
 
 #define X(name) void api_##name(struct api_call *c);

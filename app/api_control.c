@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* /v1/reload and /v1/capture. */
+/* /v1/reload, /v1/drain and /v1/capture. */
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "app/api.h"
 #include "app/log.h"
+
+#define DRAIN_MAX 86400 /* seconds */
 
 /* The lines of a text, without empty ones. */
 static json_t *lines_json(const char *text)
@@ -44,37 +46,48 @@ void api_reload(struct api_call *c)
     free(text);
 }
 
-static json_t *capture_json(const struct runtime *rt)
+/* ---- bodies ---- */
+
+static bool is_one_of(const char *key, const char *const *known)
 {
-    struct runtime_capture k;
-    runtime_capture(rt, &k);
-    return json_pack("{s:s, s:o, s:s?, s:o, s:o, s:o, s:o, s:o, s:o, s:s?}", "state",
-                     capture_state_name(k.state), "worker",
-                     k.worker < 0 ? json_null() : json_integer(k.worker), "file", k.file,
-                     "max_bytes", api_u64(k.max_bytes), "snaplen", api_u64(k.snaplen), "packets",
-                     api_u64(k.packets), "bytes", api_u64(k.bytes), "lost", api_u64(k.lost),
-                     "running_seconds", api_seconds(k.running), "error", k.error);
+    while (*known && strcmp(key, *known) != 0)
+        known++;
+    return *known != NULL;
 }
 
-void api_capture(struct api_call *c)
+/* known: NULL at its end. False: 400. */
+static bool known_keys(struct api_call *c, json_t *body, const char *const *known)
 {
-    api_json(c, 200, json_pack("{s:o}", "capture", capture_json(c->rt)));
+    char list[160] = "";
+    size_t n = 0;
+    const char *key;
+    json_t *value;
+    for (size_t i = 0; known[i] && n < sizeof(list); i++)
+        n += (size_t)snprintf(list + n, sizeof(list) - n, "%s%s", i ? ", " : "", known[i]);
+    json_object_foreach(body, key, value)
+    {
+        if (is_one_of(key, known))
+            continue;
+        api_fail(c, 400, "unknown key '%.64s'; known: %s", key, list);
+        return false;
+    }
+    return true;
 }
 
-/* ---- POST /v1/capture ---- */
-
-struct capture_wish {
-    const char *action;
-    struct runtime_capture_options options;
-};
-
-static bool known_key(const char *key)
+/* The body, an object, of the caller's to release. NULL: 400 is the reply. */
+static json_t *read_body(struct api_call *c)
 {
-    static const char *const known[] = {"action", "worker", "file", "max_bytes", "snaplen"};
-    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
-        if (strcmp(key, known[i]) == 0)
-            return true;
-    return false;
+    json_error_t at;
+    json_t *body = json_loadb(c->body, c->body_len, JSON_REJECT_DUPLICATES, &at);
+    if (!body)
+        api_fail(c, 400, "the body is not JSON: line %d, column %d: %s", at.line, at.column,
+                 at.text);
+    else if (!json_is_object(body))
+        api_fail(c, 400, "the body is not a JSON object");
+    if (json_is_object(body))
+        return body;
+    json_decref(body);
+    return NULL;
 }
 
 /* A whole number in [min, max] under key; absent and null leave *to alone. False: 400. */
@@ -104,23 +117,91 @@ static bool body_string(struct api_call *c, const json_t *body, const char *key,
     return *to != NULL;
 }
 
+static bool body_bool(struct api_call *c, const json_t *body, const char *key, bool *to)
+{
+    const json_t *v = json_object_get(body, key);
+    if (!v || json_is_null(v))
+        return true;
+    *to = json_is_true(v);
+    if (!json_is_boolean(v))
+        api_fail(c, 400, "%s: neither true nor false", key);
+    return json_is_boolean(v);
+}
+
+/* ---- /v1/drain ---- */
+
+json_t *api_draining(struct runtime *rt)
+{
+    struct runtime_draining d;
+    runtime_draining(rt, &d);
+    if (!d.on)
+        return json_null();
+    return json_pack("{s:s, s:o, s:o}", "state", d.stop ? "stopping" : "draining", "connections",
+                     api_u64(d.connections), "remaining_seconds", api_seconds(d.left));
+}
+
+void api_drain(struct api_call *c)
+{
+    api_json(c, 200, json_pack("{s:o}", "drain", api_draining(c->rt)));
+}
+
+static void drain(struct api_call *c, bool stop, json_int_t seconds)
+{
+    int error = runtime_drain(c->rt, stop, seconds ? (tick_t)seconds * TICK_SEC : TICK_NEVER);
+    if (error == 0)
+        api_drain(c);
+    else if (error == RUNTIME_E_REFUSED)
+        api_fail(c, 409, "the appliance is stopping already");
+    else
+        api_fail(c, 504, "some connections were not told: %s", runtime_error_text(error));
+}
+
+void api_drain_change(struct api_call *c)
+{
+    static const char *const known[] = {"stop", "timeout_seconds", NULL};
+    json_t *body = c->body_len > 0 ? read_body(c) : json_object();
+    bool stop = false;
+    json_int_t seconds = 0;
+    if (body && known_keys(c, body, known) && body_bool(c, body, "stop", &stop) &&
+        body_number(c, body, "timeout_seconds", 1, DRAIN_MAX, &seconds))
+        drain(c, stop, seconds);
+    json_decref(body);
+}
+
+/* ---- /v1/capture ---- */
+
+static json_t *capture_json(const struct runtime *rt)
+{
+    struct runtime_capture k;
+    runtime_capture(rt, &k);
+    return json_pack("{s:s, s:o, s:s?, s:o, s:o, s:o, s:o, s:o, s:o, s:s?}", "state",
+                     capture_state_name(k.state), "worker",
+                     k.worker < 0 ? json_null() : json_integer(k.worker), "file", k.file,
+                     "max_bytes", api_u64(k.max_bytes), "snaplen", api_u64(k.snaplen), "packets",
+                     api_u64(k.packets), "bytes", api_u64(k.bytes), "lost", api_u64(k.lost),
+                     "running_seconds", api_seconds(k.running), "error", k.error);
+}
+
+void api_capture(struct api_call *c)
+{
+    api_json(c, 200, json_pack("{s:o}", "capture", capture_json(c->rt)));
+}
+
+/* ---- POST /v1/capture ---- */
+
+struct capture_wish {
+    const char *action;
+    struct runtime_capture_options options;
+};
+
 /* wish points into body. */
 static bool read_wish(struct api_call *c, json_t *body, struct capture_wish *wish)
 {
+    static const char *const known[] = {"action", "worker", "file", "max_bytes", "snaplen", NULL};
     json_int_t worker = -1;
     json_int_t max_bytes = 0;
     json_int_t snaplen = 0;
-    const char *key;
-    json_t *value;
-    json_object_foreach(body, key, value)
-    {
-        if (!known_key(key)) {
-            api_fail(c, 400, "unknown key '%.64s'; known: action, worker, file, max_bytes, snaplen",
-                     key);
-            return false;
-        }
-    }
-    if (!body_string(c, body, "action", &wish->action) ||
+    if (!known_keys(c, body, known) || !body_string(c, body, "action", &wish->action) ||
         !body_string(c, body, "file", &wish->options.file) ||
         !body_number(c, body, "worker", 0, (json_int_t)runtime_workers(c->rt) - 1, &worker) ||
         !body_number(c, body, "max_bytes", 0, INT64_MAX, &max_bytes) ||
@@ -154,15 +235,9 @@ static void change_capture(struct api_call *c, const struct capture_wish *wish)
 
 void api_capture_change(struct api_call *c)
 {
-    json_error_t at;
-    json_t *body = json_loadb(c->body, c->body_len, JSON_REJECT_DUPLICATES, &at);
     struct capture_wish wish = {0};
-    if (!body)
-        api_fail(c, 400, "the body is not JSON: line %d, column %d: %s", at.line, at.column,
-                 at.text);
-    else if (!json_is_object(body))
-        api_fail(c, 400, "the body is not a JSON object");
-    else if (read_wish(c, body, &wish))
+    json_t *body = read_body(c);
+    if (body && read_wish(c, body, &wish))
         change_capture(c, &wish);
     json_decref(body);
 }

@@ -101,10 +101,10 @@ void api_health(struct api_call *c)
     if (status[0] == 'o' && lacks_device(c->rt))
         status = "degraded";
     api_json(c, status[0] == 'o' ? 200 : 503,
-             json_pack("{s:s, s:o, s:s, s:s, s:o, s:o}", "status", status, "uptime_seconds",
+             json_pack("{s:s, s:o, s:s, s:s, s:o, s:o, s:o}", "status", status, "uptime_seconds",
                        api_seconds(runtime_uptime(c->rt)), "memory", runtime_memory_mode(c->rt),
-                       "config_file", runtime_config_file(c->rt), "warnings", warnings, "workers",
-                       workers));
+                       "config_file", runtime_config_file(c->rt), "drain", api_draining(c->rt),
+                       "warnings", warnings, "workers", workers));
 }
 
 /* ---- workers ---- */

@@ -20,16 +20,16 @@ _millracectl() {
         return
         ;;
     -w | --worker | -i | --iface | -n | --watch | -f | --file | -m | --max-size | -l | --snaplen | \
-        -L | --listener)
+        -L | --listener | -T | --timeout)
         COMPREPLY=()
         return
         ;;
     esac
     for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
         case $word in
-        -s | -c | -w | -i | -n | -f | -m | -l | -t | -L | -p) skip=true ;;
+        -s | -c | -w | -i | -n | -f | -m | -l | -t | -L | -p | -T) skip=true ;;
         --socket | --config | --worker | --iface | --watch | --file | --max-size | --snaplen | --state | \
-            --listener | --protocol)
+            --listener | --protocol | --timeout)
             skip=true
             ;;
         -*) ;;

@@ -26,6 +26,7 @@
 #define DEFAULT_CONFIG "/etc/millrace/millrace.yaml"
 
 #define TARGET_MAX 512
+#define DRAIN_MAX  86400 /* seconds */
 
 enum exit_code {
     DONE = 0,
@@ -51,6 +52,8 @@ enum exit_code {
     X(LISTENER, 'L', "listener", "NAME", "connections of this listener only")             \
     X(PROTOCOL, 'p', "protocol", "NAME", "connections of this protocol only: tcp")        \
     X(LONG, 'e', "long", NULL, "all that is known of each")                               \
+    X(STOP, 'S', "stop", NULL, "then the appliance stops, as by SIGTERM")                 \
+    X(TIMEOUT, 'T', "timeout", "SECONDS", "for what goes on; http2.drain-timeout-s")      \
     X(CONFIG, 'c', "config", "FILE", "configuration; default: " DEFAULT_CONFIG)
 
 enum option_id {
@@ -85,6 +88,7 @@ struct options {
     double watch;
     unsigned long worker;
     unsigned long snaplen;
+    unsigned long timeout;
     uint64_t max_bytes;
 };
 
@@ -92,7 +96,7 @@ struct command;
 typedef int run_function(const struct command *c, const struct options *o);
 
 static run_function run_show, run_metrics, run_capture, run_reload, run_flush, run_reset, run_drain,
-    run_doctor;
+    run_drain_all, run_doctor;
 
 static const struct command {
     const char *words;
@@ -124,6 +128,8 @@ static const struct command {
     {"show memory", SHOWS, run_show, "/v1/memory", NULL, show_memory, "packet pools"},
     {"show capture", SHOWS, run_show, "/v1/capture", NULL, show_capture,
      "the capture that runs, or the last one"},
+    {"show drain", SHOWS, run_show, "/v1/drain", NULL, show_drain,
+     "HTTP/2 connections that are to end, and until when"},
     {"show config", ASKS, run_show, "/v1/config", NULL, show_config, "the configuration in force"},
     {"show version", ASKS, run_show, "/v1/version", NULL, show_version,
      "versions of the running appliance"},
@@ -136,6 +142,8 @@ static const struct command {
      "end the connection of an ID that 'show conn' shows"},
     {"drain conn", ASKS | OPERAND, run_drain, "/v1/connections", NULL, NULL,
      "let the HTTP/2 connection of an ID finish its requests, and end"},
+    {"drain all", ASKS | BIT(STOP) | BIT(TIMEOUT), run_drain_all, "/v1/drain", NULL, show_drain,
+     "let all HTTP/2 connections do so"},
     {"reload", ASKS, run_reload, "/v1/reload", NULL, NULL,
      "read the configuration file again, as SIGHUP does"},
     {"metrics", BIT(SOCKET), run_metrics, "/metrics", NULL, NULL, "print OpenMetrics text"},
@@ -490,6 +498,21 @@ static int run_metrics(const struct command *c, const struct options *o)
     return code;
 }
 
+/* The reply is shown. */
+static int post(const struct command *c, const struct options *o, const json_t *wish)
+{
+    char *body = json_dumps(wish, JSON_COMPACT);
+    json_t *reply;
+    int code = call_json(o, "POST", c->path, body, &reply);
+    if (reply && o->given & BIT(JSON))
+        print_json(reply, JSON_INDENT(2));
+    else if (reply)
+        c->show(&(struct show){.now = reply, .out = stdout});
+    free(body);
+    json_decref(reply);
+    return code;
+}
+
 static int run_capture(const struct command *c, const struct options *o)
 {
     json_t *wish = json_pack("{s:s}", "action", c->list);
@@ -501,16 +524,8 @@ static int run_capture(const struct command *c, const struct options *o)
         json_object_set_new(wish, "max_bytes", json_integer((json_int_t)o->max_bytes));
     if (o->given & BIT(SNAPLEN))
         json_object_set_new(wish, "snaplen", json_integer((json_int_t)o->snaplen));
-    char *body = json_dumps(wish, JSON_COMPACT);
-    json_t *reply;
-    int code = call_json(o, "POST", c->path, body, &reply);
-    if (reply && o->given & BIT(JSON))
-        print_json(reply, JSON_INDENT(2));
-    else if (reply)
-        show_capture(&(struct show){.now = reply, .out = stdout});
-    free(body);
+    int code = post(c, o, wish);
     json_decref(wish);
-    json_decref(reply);
     return code;
 }
 
@@ -567,6 +582,16 @@ static int run_reset(const struct command *c, const struct options *o)
 static int run_drain(const struct command *c, const struct options *o)
 {
     return change_one(c, o, "POST", "draining", "is draining");
+}
+
+static int run_drain_all(const struct command *c, const struct options *o)
+{
+    json_t *wish = json_pack("{s:b}", "stop", o->given & BIT(STOP) ? 1 : 0);
+    if (o->given & BIT(TIMEOUT))
+        json_object_set_new(wish, "timeout_seconds", json_integer((json_int_t)o->timeout));
+    int code = post(c, o, wish);
+    json_decref(wish);
+    return code;
 }
 
 /* ---- doctor ---- */
@@ -680,6 +705,10 @@ static int read_values(struct options *o)
          o->snaplen < CONFIG_SNAPLEN_MIN))
         return usage("--snaplen: '%s' is not a number from %u to %u", o->value[OPT_SNAPLEN],
                      CONFIG_SNAPLEN_MIN, CONFIG_SNAPLEN_MAX);
+    if (o->given & BIT(TIMEOUT) &&
+        (!whole_number(o->value[OPT_TIMEOUT], DRAIN_MAX, &o->timeout) || o->timeout == 0))
+        return usage("--timeout: '%s' is not a number of seconds from 1 to %d",
+                     o->value[OPT_TIMEOUT], DRAIN_MAX);
     if (o->given & BIT(WATCH)) {
         o->watch = strtod(o->value[OPT_WATCH], &end);
         if (*end || end == o->value[OPT_WATCH] || !(o->watch >= 0.1 && o->watch <= 3600))

@@ -479,6 +479,23 @@ static void print_list(const struct show *s, const json_t *list, const char *bef
     json_array_foreach(list, i, item) fprintf(s->out, "%s%s\n", before, json_string_value(item));
 }
 
+static void print_draining(const struct show *s, const json_t *drain)
+{
+    char cell[TABLE_CELL];
+    if (json_is_object(drain))
+        fprintf(s->out, "%s: HTTP connections that have not ended %.0f, for at most %s more\n",
+                text_of(drain, "state"), number_of(drain, "connections"),
+                table_seconds(cell, number_of(drain, "remaining_seconds")));
+}
+
+void show_drain(const struct show *s)
+{
+    const json_t *drain = json_object_get(s->now, "drain");
+    print_draining(s, drain);
+    if (!json_is_object(drain))
+        fprintf(s->out, "no connections are being drained\n");
+}
+
 void show_health(const struct show *s)
 {
     char cell[TABLE_CELL];
@@ -488,6 +505,7 @@ void show_health(const struct show *s)
     fprintf(s->out, "%s, up %s, %s, configured by %s\n", text_of(s->now, "status"),
             table_seconds(cell, number_of(s->now, "uptime_seconds")), text_of(s->now, "memory"),
             text_of(s->now, "config_file"));
+    print_draining(s, json_object_get(s->now, "drain"));
     print_list(s, json_object_get(s->now, "warnings"), "warning: ");
     json_array_foreach(json_object_get(s->now, "workers"), i, row)
     {

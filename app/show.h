@@ -24,6 +24,6 @@ typedef void show_function(const struct show *s);
 
 show_function show_workers, show_ports, show_neighbours, show_addresses, show_paths, show_drops,
     show_health, show_config, show_capture, show_memory, show_version, show_connections,
-    show_listeners;
+    show_listeners, show_drain;
 
 #endif

@@ -159,6 +159,21 @@ uint64_t runtime_tsc_hz(const struct runtime *rt)
     return 1000000000;
 }
 
+int runtime_drain(struct runtime *rt, bool stop, tick_t patience)
+{
+    if (rt->drain_error)
+        return rt->drain_error;
+    rt->patience = patience;
+    rt->draining = (struct runtime_draining){
+        .on = true, .stop = stop, .connections = 3, .left = 30 * TICK_SEC};
+    return 0;
+}
+
+void runtime_draining(struct runtime *rt, struct runtime_draining *to)
+{
+    *to = rt->draining;
+}
+
 bool runtime_stopping(const struct runtime *rt)
 {
     return rt->stopping;

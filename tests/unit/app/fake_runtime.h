@@ -42,6 +42,10 @@ struct runtime {
     const char *refuse_reload; /* lines; NULL: it works */
     unsigned reloads;
 
+    struct runtime_draining draining;
+    tick_t patience; /* what runtime_drain was given */
+    int drain_error; /* what it returns */
+
     const char *refuse_capture;
     struct runtime_capture capture;
     struct runtime_capture_options started; /* what runtime_capture_start was given */

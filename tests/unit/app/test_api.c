@@ -197,6 +197,58 @@ START_TEST(health_is_that_of_the_worst_worker)
 }
 END_TEST
 
+/* ---- drains ---- */
+
+static const json_t *draining(const json_t *reply)
+{
+    return json_object_get(reply, "drain");
+}
+
+START_TEST(connections_may_be_drained)
+{
+    ck_assert(json_is_null(draining(get("/v1/drain", 200))));
+    ck_assert(json_is_null(draining(get("/v1/health", 200))));
+    const json_t *d = draining(post("/v1/drain", "", 200));
+    ck_assert_str_eq(text(d, "state"), "draining");
+    ck_assert_int_eq(json_integer_value(json_object_get(d, "connections")), 3);
+    ck_assert_double_eq_tol(json_real_value(json_object_get(d, "remaining_seconds")), 30, 1e-9);
+    ck_assert(!rt.draining.stop && rt.patience == TICK_NEVER);
+    ck_assert_str_eq(text(draining(get("/v1/drain", 200)), "state"), "draining");
+    ck_assert_str_eq(text(draining(get("/v1/health", 200)), "state"), "draining");
+    teardown();
+    post("/v1/drain", "{\"stop\":null,\"timeout_seconds\":null}", 200);
+    ck_assert(!rt.draining.stop && rt.patience == TICK_NEVER);
+    d = draining(post("/v1/drain", "{\"stop\":true,\"timeout_seconds\":86400}", 200));
+    ck_assert_str_eq(text(d, "state"), "stopping");
+    ck_assert(rt.draining.stop && rt.patience == 86400 * TICK_SEC);
+}
+END_TEST
+
+START_TEST(a_drain_that_cannot_be_says_why)
+{
+    static const char *const bad[] = {"{\"stop\":1}",
+                                      "{\"stop\":\"yes\"}",
+                                      "{\"timeout_seconds\":0}",
+                                      "{\"timeout_seconds\":86401}",
+                                      "{\"timeout_seconds\":1.5}",
+                                      "{\"timeout\":5}",
+                                      "[]",
+                                      "{"};
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+        post("/v1/drain", bad[i], 400), teardown();
+    ck_assert_str_eq(message(post("/v1/drain", "{\"top\":true}", 400)),
+                     "unknown key 'top'; known: stop, timeout_seconds");
+    ck_assert(!rt.draining.on);
+    rt.drain_error = RUNTIME_E_REFUSED;
+    ck_assert_str_eq(message(post("/v1/drain", "", 409)), "the appliance is stopping already");
+    rt.drain_error = RUNTIME_E_TIMEOUT;
+    ck_assert_ptr_nonnull(
+        strstr(message(post("/v1/drain", "", 504)), "some connections were not told"));
+    struct api_call c = {.method = "POST", .path = "/v1/drain", .read_only = true};
+    request(&c, 403);
+}
+END_TEST
+
 START_TEST(health_is_degraded_while_another_host_has_an_address)
 {
     rt.n_addresses[0] = 2;
@@ -894,7 +946,8 @@ UNIT_MAIN("api", setup, teardown, the_index_lists_paths_that_exist, unknown_path
           a_wrong_method_names_the_right_ones, head_is_answered_like_get,
           unknown_parameters_are_refused, numbers_are_checked, the_tcp_port_only_reads,
           health_is_that_of_the_worst_worker, health_warns_of_what_is_not_a_failure,
-          health_is_degraded_without_a_device, health_is_degraded_while_another_host_has_an_address,
+          health_is_degraded_without_a_device, connections_may_be_drained,
+          a_drain_that_cannot_be_says_why, health_is_degraded_while_another_host_has_an_address,
           workers_show_every_counter_by_its_name, a_worker_whose_record_is_torn_is_still_listed,
           drops_are_the_registry, drops_add_up_over_workers, ports_show_devices_with_their_lanes,
           one_port_with_the_drivers_own_statistics, memory_shows_pools,

@@ -86,9 +86,9 @@ static void expect(const char *part)
 
 START_TEST(everything_can_be_shown)
 {
-    static const char *const shows[] = {"health",    "workers", "ports",    "drops",   "neighbours",
-                                        "addresses", "paths",   "memory",   "capture", "config",
-                                        "version",   "conn",    "listeners"};
+    static const char *const shows[] = {
+        "health", "workers", "ports",  "drops",   "neighbours", "addresses", "paths",
+        "memory", "capture", "config", "version", "conn",       "listeners", "drain"};
     for (size_t i = 0; i < sizeof(shows) / sizeof(shows[0]); i++) {
         ctl(0, "show %s", shows[i]);
         ck_assert_uint_gt(strlen(out), 0);
@@ -144,6 +144,25 @@ START_TEST(one_connection_is_shown_and_reset)
     expect("millracectl: no connection '1-100' (any more)");
     ctl(1, "show conn '../memory?a=%%'");
     expect("no connection '../memory?a=%'");
+}
+END_TEST
+
+START_TEST(all_connections_are_drained)
+{
+    ctl(0, "drain all");
+    expect("draining: HTTP connections that have not ended 3, for at most 30s more\n");
+    ck_assert(!rt.draining.stop && rt.patience == TICK_NEVER);
+    ctl(0, "drain all --stop --timeout 5");
+    expect("stopping: ");
+    ck_assert(rt.draining.stop && rt.patience == 5 * TICK_SEC);
+    ctl(0, "drain all --json");
+    expect("\"state\": \"draining\"");
+    ctl(2, "drain all --timeout 0");
+    expect("--timeout: '0' is not a number of seconds from 1 to 86400");
+    ctl(2, "drain all now");
+    rt.drain_error = RUNTIME_E_REFUSED;
+    ctl(1, "drain all");
+    expect("millracectl: the appliance is stopping already");
 }
 END_TEST
 
@@ -401,10 +420,11 @@ START_TEST(the_shell_completes)
 END_TEST
 
 UNIT_MAIN("millracectl", setup, teardown, everything_can_be_shown, connections_are_shown_by_pages,
-          one_connection_is_shown_and_reset, an_appliance_that_is_not_well_exits_with_1,
-          all_pages_of_a_list_are_shown, drops_are_those_that_happened,
-          a_watch_goes_on_until_its_reader_is_gone, a_capture_is_started_and_stopped,
-          a_refused_reload_prints_the_faults, neighbours_are_forgotten, metrics_are_passed_on,
-          refusals_are_sentences, usage_is_checked_before_anything_is_asked,
-          nobody_there_exits_with_3, the_doctor_needs_no_appliance,
-          the_doctor_sees_an_appliance_that_runs, the_shell_completes)
+          one_connection_is_shown_and_reset, all_connections_are_drained,
+          an_appliance_that_is_not_well_exits_with_1, all_pages_of_a_list_are_shown,
+          drops_are_those_that_happened, a_watch_goes_on_until_its_reader_is_gone,
+          a_capture_is_started_and_stopped, a_refused_reload_prints_the_faults,
+          neighbours_are_forgotten, metrics_are_passed_on, refusals_are_sentences,
+          usage_is_checked_before_anything_is_asked, nobody_there_exits_with_3,
+          the_doctor_needs_no_appliance, the_doctor_sees_an_appliance_that_runs,
+          the_shell_completes)

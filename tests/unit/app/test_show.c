@@ -250,6 +250,22 @@ START_TEST(health_begins_with_the_verdict)
 }
 END_TEST
 
+START_TEST(what_is_drained_is_said)
+{
+    static const char drain[] =
+        "{\"drain\":{\"state\":\"draining\",\"connections\":12,\"remaining_seconds\":29.5}}";
+    static const char says[] =
+        "draining: HTTP connections that have not ended 12, for at most 30s more\n";
+    ck_assert_str_eq(shown(show_drain, drain), says);
+    ck_assert_str_eq(shown(show_drain, "{\"drain\":null}"), "no connections are being drained\n");
+    shown(show_health, "{\"status\":\"ok\",\"uptime_seconds\":90,\"memory\":\"no hugepages\","
+                       "\"config_file\":\"f.yaml\",\"warnings\":[],\"workers\":[],"
+                       "\"drain\":{\"state\":\"draining\",\"connections\":12,"
+                       "\"remaining_seconds\":29.5}}");
+    ck_assert_ptr_nonnull(strstr(text, says));
+}
+END_TEST
+
 START_TEST(capture_says_how_far_it_is)
 {
     ck_assert_ptr_nonnull(
@@ -309,5 +325,5 @@ UNIT_MAIN("show", NULL, teardown, workers_fit_a_line, rates_are_by_the_second,
           neighbours_show_age_and_gateways, the_longest_addresses_fit_too, drops_say_what_they_mean,
           addresses_and_paths, connections_are_a_table, one_connection_is_shown_as_ss_does,
           what_stands_on_a_connection_is_shown, listeners_show_what_came_of_them,
-          health_begins_with_the_verdict, capture_says_how_far_it_is, the_configuration_is_yaml,
-          memory_and_version)
+          health_begins_with_the_verdict, what_is_drained_is_said, capture_says_how_far_it_is,
+          the_configuration_is_yaml, memory_and_version)
