@@ -297,6 +297,8 @@ const struct config_proxy *config_proxy_find(const struct config *c, const char 
  */
 unsigned config_probe(const struct config *c, const char *file, FILE *errors);
 unsigned config_probe_start(const struct config *c, const char *file, FILE *errors);
+/* What it allows, and hardly means: lines as above; returns their number. */
+unsigned config_warn(const struct config *c, const char *file, FILE *warnings);
 
 /*
  * What of next can be put in force without a restart, given now: true and nothing on errors where

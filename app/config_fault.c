@@ -87,6 +87,13 @@ static int by_line(const void *a, const void *b)
     return x->order < y->order ? -1 : 1;
 }
 
+void config_faults_forget(struct config_faults *f)
+{
+    for (unsigned i = 0; i < f->n && i < FAULTS_MAX; i++)
+        free(f->kept[i].text);
+    f->n = 0;
+}
+
 unsigned config_faults_flush(struct config_faults *f, FILE *out)
 {
     unsigned n = f->n;
@@ -99,11 +106,10 @@ unsigned config_faults_flush(struct config_faults *f, FILE *out)
             fprintf(out, "%s:%u: %s\n", f->file, k->line, text);
         else
             fprintf(out, "%s: %s\n", f->file, text);
-        free(k->text);
     }
     if (n > kept)
         fprintf(out, "%s: and %u more faults\n", f->file, n - kept);
-    f->n = 0;
+    config_faults_forget(f);
     return n;
 }
 

@@ -48,6 +48,7 @@ __attribute__((format(printf, 4, 5))) void config_fault_at(struct config_faults 
 
 /* Prints "file:line: …" for each, sorted by line, and forgets them. Returns how many there were. */
 unsigned config_faults_flush(struct config_faults *f, FILE *out);
+void config_faults_forget(struct config_faults *f);
 
 /* "devices[0].addresses[1]". Returns dst. */
 char *config_place_format(const struct config_place *place, char *dst, size_t size);

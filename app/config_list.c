@@ -2,7 +2,6 @@
 #include "app/config_list.h"
 
 #include <assert.h>
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -76,18 +75,13 @@ bool config_list_read_user(const struct config_key *k, void *base, const char *t
 
 bool config_host_name(const char *text, char dst[static PROXY_NAME_MAX + 1])
 {
-    size_t n = strlen(text);
-    struct ip_addr a;
-    n -= n > 0 && text[n - 1] == '.';
-    if (n == 0 || n > PROXY_NAME_MAX || text[0] == '.' || strstr(text, "..") || ip_parse(text, &a))
+    char authority[PROXY_NAME_MAX + sizeof(".:1")];
+    struct proxy_target t;
+    int n = snprintf(authority, sizeof(authority), "%s:1", text);
+    if (n < 0 || (size_t)n >= sizeof(authority) ||
+        !proxy_target_of((struct http_text){authority, (uint32_t)n}, &t) || t.literal)
         return false;
-    for (size_t i = 0; i < n; i++) {
-        unsigned char c = (unsigned char)text[i];
-        if (!isalnum(c) && !strchr("-_.", c))
-            return false;
-        dst[i] = (char)tolower(c);
-    }
-    dst[n] = '\0';
+    memcpy(dst, t.name, sizeof(t.name));
     return true;
 }
 

@@ -15,6 +15,7 @@
 #include "app/config_value.h"
 #include "app/netdev.h"
 #include "app/plan.h"
+#include "app/proxies.h"
 
 #define CPUS_ONLINE "/sys/devices/system/cpu/online"
 #define PCI_DEVICES "/sys/bus/pci/devices"
@@ -209,8 +210,28 @@ unsigned config_probe_start(const struct config *c, const char *file, FILE *erro
 static void probe_assets(const struct config *c, struct config_faults *f)
 {
     struct assets_store store = {0};
-    assets_release(assets_load(&store, c, f));
+    assets_release(assets_load(&store, c, NULL, f));
     assets_reap(&store);
+}
+
+static void warn_proxy(const struct config *c, unsigned n, struct config_faults *f)
+{
+    struct config_faults ignored = {0}; /* config_probe tells */
+    struct credentials *credentials = NULL;
+    if (proxies_ask_password(&c->proxy[n]))
+        credentials = credentials_load(c->proxy[n].users_file, CONFIG_ROOT, &ignored);
+    config_faults_forget(&ignored);
+    if (credentials || !proxies_ask_password(&c->proxy[n]))
+        proxies_warn(c, n, credentials, f);
+    credentials_release(credentials);
+}
+
+unsigned config_warn(const struct config *c, const char *file, FILE *warnings)
+{
+    struct config_faults f = {.file = file, .tree = c->tree};
+    for (unsigned i = 0; i < c->n_proxies; i++)
+        warn_proxy(c, i, &f);
+    return config_faults_flush(&f, warnings);
 }
 
 unsigned config_probe(const struct config *c, const char *file, FILE *errors)

@@ -402,12 +402,12 @@ static bool launch(struct runtime *rt)
 }
 
 /* Logs what was written to a stream of memory, which is closed, and its text freed. */
-static void log_faults(FILE *faults, char **text)
+static void log_lines(enum config_log_level level, FILE *lines, char **text)
 {
-    fclose(faults);
+    fclose(lines);
     for (char *save, *line = *text ? strtok_r(*text, "\n", &save) : NULL; line;
          line = strtok_r(NULL, "\n", &save))
-        log_error("%s", line);
+        log_line(level, "%s", line);
     free(*text);
 }
 
@@ -420,7 +420,7 @@ static bool fits(const struct runtime *rt)
     if (!faults)
         return false;
     unsigned n = config_probe_start(rt->config, rt->file, faults);
-    log_faults(faults, &text);
+    log_lines(CONFIG_LOG_ERROR, faults, &text);
     return n == 0;
 }
 
@@ -437,8 +437,23 @@ static void log_certificates(const struct runtime *rt, unsigned listener)
     }
 }
 
+/* What is allowed and hardly meant. */
+static void log_warnings(const struct runtime *rt)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *warnings = open_memstream(&text, &size);
+    if (!warnings)
+        return;
+    struct config_faults f = {.file = rt->file, .tree = rt->config->tree};
+    assets_warn(rt->assets, rt->config, &f);
+    config_faults_flush(&f, warnings);
+    log_lines(CONFIG_LOG_WARNING, warnings, &text);
+}
+
 void engine_log_assets(const struct runtime *rt)
 {
+    log_warnings(rt);
     for (unsigned i = 0; i < rt->config->n_listeners; i++)
         log_certificates(rt, i);
     for (unsigned i = 0; i < rt->config->n_origins; i++) {
@@ -464,9 +479,9 @@ static bool load_assets(struct runtime *rt)
     if (!faults)
         return false;
     struct config_faults f = {.file = rt->file, .tree = c->tree};
-    rt->assets = assets_load(&rt->assets_store, c, &f);
+    rt->assets = assets_load(&rt->assets_store, c, NULL, &f);
     config_faults_flush(&f, faults);
-    log_faults(faults, &text);
+    log_lines(CONFIG_LOG_ERROR, faults, &text);
     if (rt->assets && c->access_log.sample &&
         !access_log_open(&rt->access_log, c->access_log.file)) {
         log_error("access-log.file %s: %s", c->access_log.file ? c->access_log.file : "stdout",

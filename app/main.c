@@ -68,6 +68,20 @@ static struct config *load(const char *file)
     return c;
 }
 
+static void print_warnings(const struct config *c, const char *file)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *warnings = open_memstream(&text, &size);
+    if (!warnings)
+        return;
+    unsigned n = config_warn(c, file, warnings);
+    fclose(warnings);
+    if (n > 0)
+        printf("%s: allowed, but is it meant?\n%s", file, text);
+    free(text);
+}
+
 static int check(const char *file, bool strict)
 {
     struct config *c = load(file);
@@ -84,6 +98,7 @@ static int check(const char *file, bool strict)
     else
         printf("%s: valid; what stands in its way here:\n%s", file, text);
     free(text);
+    print_warnings(c, file);
     config_free(c);
     return strict && n > 0 ? EXIT_START : EXIT_OK;
 }

@@ -9,8 +9,7 @@
 
 static void account(struct memory *m, uint64_t delta)
 {
-    uint64_t v = atomic_load_explicit(&m->bytes, memory_order_relaxed);
-    atomic_store_explicit(&m->bytes, v + delta, memory_order_relaxed);
+    atomic_fetch_add_explicit(&m->bytes, delta, memory_order_relaxed);
 }
 
 /* Large tables are looked up at random: huge pages spare their address translations. */

@@ -5,7 +5,7 @@
 /*
  * Memory for a worker's stack, from the process's heap: tables that grow with peers have no size to
  * plan for beforehand, as DPDK's memory without hugepages would ask. Whoever touches a page first
- * has it on its NUMA node, so a worker creates its own stack. One thread's.
+ * has it on its NUMA node, so a worker creates its own stack. Any thread's.
  */
 
 #include <stdatomic.h>
@@ -16,7 +16,7 @@
 
 struct memory {
     struct mem mem;
-    _Atomic uint64_t bytes; /* held now; written by the owner, read by any */
+    _Atomic uint64_t bytes; /* held now */
 };
 
 void memory_init(struct memory *m);

@@ -198,7 +198,7 @@ static bool read_revision(struct runtime *rt, struct revision *v, FILE *errors)
     if (!v->config || !config_reloadable(rt->config, v->config, errors))
         return false;
     struct config_faults f = {.file = rt->file, .tree = v->config->tree};
-    v->assets = assets_load(&rt->assets_store, v->config, &f);
+    v->assets = assets_load(&rt->assets_store, v->config, rt->assets, &f);
     config_faults_flush(&f, errors);
     return v->assets;
 }
@@ -221,6 +221,7 @@ int runtime_reload(struct runtime *rt, FILE *errors)
     eal_log(next.config->log.level);
     rt->config = next.config;
     rt->assets = next.assets;
+    assets_enforce(rt->assets);
     drop_revision(rt, &old);
     log_notice("%s is in force", rt->file);
     engine_log_assets(rt);
