@@ -153,30 +153,40 @@ START_TEST(the_examples_device_is_valid)
 }
 END_TEST
 
+/* Appends to document what the example says in a section that is a list, but lines with one of
+ * these texts, up to NULL. */
+static void copy_example(const char *section, const char *const *without, char document[8192])
+{
+    char *text;
+    size_t size;
+    char *rest;
+    char head[32];
+    FILE *out = open_memstream(&text, &size);
+    config_print_example(out);
+    fclose(out);
+    snprintf(head, sizeof(head), "\n%s:\n", section);
+    char *from = strstr(text, head);
+    ck_assert_ptr_nonnull(from);
+    strcat(document, head);
+    for (char *line = strtok_r(from + strlen(head), "\n", &rest); line && line[0] == '#';
+         line = strtok_r(NULL, "\n", &rest)) {
+        bool wanted = strlen(line) > 6 && line[2] == ' ' && line[6] != '#';
+        for (const char *const *w = without; *w; w++)
+            wanted = wanted && !strstr(line, *w);
+        if (wanted)
+            strcat(strcat(document, line + 1), "\n");
+    }
+    free(text);
+}
+
 /* And about listeners and what they name. */
 START_TEST(the_examples_listener_is_valid)
 {
     static const char *const lists[] = {"listeners", "certificates", "origins", "responses"};
+    static const char *const without[] = {"file: /srv/health", "proxy: egress", NULL};
     char document[8192] = "";
-    for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
-        char *text;
-        size_t size;
-        char *rest;
-        char head[32];
-        FILE *out = open_memstream(&text, &size);
-        config_print_example(out);
-        fclose(out);
-        snprintf(head, sizeof(head), "\n%s:\n", lists[i]);
-        char *from = strstr(text, head);
-        ck_assert_ptr_nonnull(from);
-        strcat(document, head);
-        for (char *line = strtok_r(from + strlen(head), "\n", &rest); line && line[0] == '#';
-             line = strtok_r(NULL, "\n", &rest))
-            if (strlen(line) > 6 && line[2] == ' ' && line[6] != '#' &&
-                !strstr(line, "file: /srv/health") && !strstr(line, "proxy: egress"))
-                strcat(strcat(document, line + 1), "\n");
-        free(text);
-    }
+    for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
+        copy_example(lists[i], without, document);
     struct config *c = document_valid(document);
     ck_assert_uint_eq(c->n_listeners, 1);
     ck_assert_str_eq(c->listener[0].name, "web");
@@ -186,6 +196,27 @@ START_TEST(the_examples_listener_is_valid)
     ck_assert_ptr_eq(config_certificate_find(c, c->listener[0].certificate[0]), c->certificate);
     ck_assert_ptr_eq(config_origin_find(c, c->listener[0].origin), c->origin);
     ck_assert_str_eq(c->response[0].path, "/health");
+    config_free(c);
+}
+END_TEST
+
+START_TEST(the_examples_proxy_is_valid)
+{
+    static const char *const lists[] = {"proxies", "rules", "user-limits", "hosts"};
+    static const char *const all[] = {NULL};
+    char document[8192] = "devices: [{name: a, driver: ring, addresses: [192.0.2.10/24]}]\n";
+    for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
+        copy_example(lists[i], all, document);
+    struct config *c = document_valid(document);
+    ck_assert_uint_eq(c->n_proxies, 1);
+    ck_assert_ptr_eq(config_proxy_find(c, "egress"), c->proxy);
+    ck_assert_int_eq(c->proxy[0].authentication, CONFIG_AUTHENTICATION_BASIC);
+    ck_assert_uint_eq(c->proxy[0].egress.n, 1);
+    ck_assert(c->rule[0].allow);
+    ck_assert_uint_eq(c->rule[0].names.n, 2);
+    ck_assert_uint_eq(c->rule[0].ports.n, 2);
+    ck_assert_str_eq(c->user_limit[0].user, "alice");
+    ck_assert_uint_eq(c->host[0].n_addrs, 2);
     config_free(c);
 }
 END_TEST
@@ -859,17 +890,17 @@ START_TEST(the_fragments_are_valid)
         n++;
     }
     closedir(dir);
-    ck_assert_uint_eq(n, 12);
+    ck_assert_uint_eq(n, 13);
 }
 END_TEST
 
 UNIT_MAIN("config", document_setup, document_teardown, nothing_is_all_defaults,
           the_example_is_all_defaults, the_examples_device_is_valid, the_examples_listener_is_valid,
-          every_key_of_tcp_arrives, listeners_arrive, every_key_arrives, every_driver_has_its_keys,
-          aliases_are_followed, every_fault_has_its_line, refuses_what_is_not_one_yaml_document,
-          refuses_the_wrong_shape, names_the_nearest_key, asks_for_what_a_driver_needs,
-          refuses_addresses_that_cannot_be, refuses_gateways_that_cannot_be,
-          refuses_devices_that_collide, refuses_listeners_that_cannot_be,
-          refuses_settings_of_tcp_that_contradict, refuses_workers_that_cannot_be,
-          bounds_what_it_reads, bounds_the_whole_file, says_why_a_file_cannot_be_read,
-          survives_damage, the_fragments_are_valid)
+          the_examples_proxy_is_valid, every_key_of_tcp_arrives, listeners_arrive,
+          every_key_arrives, every_driver_has_its_keys, aliases_are_followed,
+          every_fault_has_its_line, refuses_what_is_not_one_yaml_document, refuses_the_wrong_shape,
+          names_the_nearest_key, asks_for_what_a_driver_needs, refuses_addresses_that_cannot_be,
+          refuses_gateways_that_cannot_be, refuses_devices_that_collide,
+          refuses_listeners_that_cannot_be, refuses_settings_of_tcp_that_contradict,
+          refuses_workers_that_cannot_be, bounds_what_it_reads, bounds_the_whole_file,
+          says_why_a_file_cannot_be_read, survives_damage, the_fragments_are_valid)

@@ -43,7 +43,14 @@ START_TEST(live_keys_are_reloadable)
                   "access-log: {sample: 1, file: /a}\n"
                   "certificates: [{name: a, certificate: a, key: b}]\n"
                   "origins: [{name: o, echo: yes}]\n"
-                  "responses: [{origin: o, path: /}]\n",
+                  "responses: [{origin: o, path: /}]\n"
+                  "proxies: [{name: p, permit: [own], max-tunnels: 1}]\n"
+                  "rules: [{proxy: p, action: allow}]\n"
+                  "user-limits: [{proxy: p, user: a, tunnels: 1}]\n"
+                  "hosts: [{name: h, addresses: [10.0.0.1]}]\n"
+                  "resolver: {servers: [10.0.0.1], timeout-ms: 10, tries: 1, cache-entries: 1,\n"
+                  "  min-ttl-s: 1, max-ttl-s: 1, negative-ttl-s: 1, queries: 1,\n"
+                  "  client-queries: 1}\n",
                   "");
 }
 END_TEST
@@ -68,7 +75,7 @@ START_TEST(the_others_need_a_restart)
         "control: {core: 1, socket: /s, mode: 0600, group: g, port: 1}\n"
         "memory: {hugepages: on, megabytes: 1, packets: 9999, eal-args: x, file-prefix: y}\n"
         "tls: {ticket-lifetime-s: 60}\n"
-        "limits: {flows: 64, time-wait: 64, tcp-memory: 1 MiB}\n",
+        "limits: {flows: 64, time-wait: 64, tunnels: 1, tcp-memory: 1 MiB}\n",
         "workers.cores: needs a restart: 1 now, 1, 2 in the file\n"
         "workers.burst: needs a restart: 32 now, 8 in the file\n"
         "control.core: needs a restart: nothing now, 1 in the file\n"
@@ -84,6 +91,7 @@ START_TEST(the_others_need_a_restart)
         "tls.ticket-lifetime-s: needs a restart: 3600 now, 60 in the file\n"
         "limits.flows: needs a restart: 1048576 now, 64 in the file\n"
         "limits.time-wait: needs a restart: 65536 now, 64 in the file\n"
+        "limits.tunnels: needs a restart: 65536 now, 1 in the file\n"
         "limits.tcp-memory: needs a restart: 0 now, 1048576 in the file\n");
 }
 END_TEST
