@@ -117,8 +117,7 @@ static uint32_t accounts_max(const struct proxy_options *o)
 
 static bool open_book(struct proxy *p, const struct proxy_options *o, const struct proxy *before)
 {
-    p->book =
-        proxy_book_join(p->mem, accounts_max(o), o->n_users + 1, before ? before->book : NULL);
+    p->book = proxy_book_join(p->mem, accounts_max(o), o->n_users, before ? before->book : NULL);
     if (!p->book || !proxy_book_get(p->book, "", 0))
         return false;
     for (unsigned i = 0; i < o->n_users; i++) {

@@ -106,9 +106,10 @@ struct proxy_book {
     unsigned proxies;                      /* that name it; control core */
 };
 
-/* One for max accounts or more, `known` of which its caller is about to ask for, and which its
- * caller then names: before's (or NULL) where that has room, else a new one with before's accounts,
- * but for idle ones that nobody configured where there are many. NULL: no memory. Control core. */
+/* One for max accounts or more, `known` of which, and nobody's, its caller is about to ask for, and
+ * which its caller then names: before's (or NULL) where that has room, else a new one with before's
+ * accounts, but for idle ones that nobody configured where there are many. NULL: no memory. Control
+ * core. */
 struct proxy_book *proxy_book_join(struct mem *mem, uint32_t max, uint32_t known,
                                    struct proxy_book *before);
 /* Its caller names it no more. b may be NULL. Control core. */
