@@ -3,6 +3,7 @@
 
 #include <assert.h>
 
+#include "service/connect.h"
 #include "service/origin.h"
 
 static const struct {
@@ -26,21 +27,14 @@ const char *service_text(enum service s)
     return about[s].text;
 }
 
-static void refuse(struct stream *s, struct pkt *view, bool end)
-{
-    (void)end;
-    pkt_free(view);
-    stream_abort(s);
-}
-
-static const struct stream_service no_connect = {.name = "connect", .data = refuse};
-
 const struct stream_service *service_of(enum service s)
 {
     static const struct stream_service *const service[] = {
-        [SERVICE_ECHO] = &service_echo,     [SERVICE_DISCARD] = &service_discard,
-        [SERVICE_SOURCE] = &service_source, [SERVICE_ORIGIN] = &service_origin.stream,
-        [SERVICE_CONNECT] = &no_connect,
+        [SERVICE_ECHO] = &service_echo,
+        [SERVICE_DISCARD] = &service_discard,
+        [SERVICE_SOURCE] = &service_source,
+        [SERVICE_ORIGIN] = &service_origin.stream,
+        [SERVICE_CONNECT] = &service_connect.stream,
     };
     _Static_assert(sizeof(service) / sizeof(service[0]) == SERVICE_END, "each has one");
     assert(s < SERVICE_END);
