@@ -105,6 +105,7 @@ class Nghttpx(h2.Peer):
             f"--frontend-http2-connection-window-size={CONNECTION}",
             f"--frontend-http2-max-concurrent-streams={4 * STREAMS}",
             f"--backend-connections-per-host={4 * STREAMS}",
+            "--backend-request-buffer=256K",  # in place of 16K
             *("--accesslog-file=", "--errorlog-file=/dev/stderr"),
             *(site.at["KEY"], site.at["CERT"]),
         )
