@@ -596,12 +596,26 @@ static int run_drain_all(const struct command *c, const struct options *o)
 
 /* ---- doctor ---- */
 
-/* Each line of text is a failure of the file. */
-static void add_faults(struct doctor *d, char *text, const char *fix)
+/* A finding for each line of text. */
+static void add_lines(struct doctor *d, enum doctor_level level, char *text, const char *fix)
 {
     for (char *line; (line = strsep(&text, "\n"));)
         if (*line)
-            doctor_add(d, DOCTOR_FAIL, "config", fix, "%s", line);
+            doctor_add(d, level, "config", fix, "%s", line);
+}
+
+/* What the file allows and hardly means. */
+static void add_warnings(struct doctor *d, const struct config *config, const char *file)
+{
+    char *text = NULL;
+    size_t len = 0;
+    FILE *warnings = open_memstream(&text, &len);
+    if (!warnings)
+        return;
+    config_warn(config, file, warnings);
+    fclose(warnings);
+    add_lines(d, DOCTOR_WARN, text, "change it, unless it is meant");
+    free(text);
 }
 
 /* What a running appliance holds looks taken to the other checks. */
@@ -630,10 +644,12 @@ static struct config *read_config(struct doctor *d, const char *file)
     fclose(errors);
     if (config && len == 0)
         doctor_add(d, DOCTOR_OK, "config", NULL, "%s is valid, and what it names is here", file);
-    add_faults(d, text,
-               config ? "change it, or give this machine what it names"
-                      : "millrace --example prints a commented configuration");
+    add_lines(d, DOCTOR_FAIL, text,
+              config ? "change it, or give this machine what it names"
+                     : "millrace --example prints a commented configuration");
     free(text);
+    if (config)
+        add_warnings(d, config, file);
     return config;
 }
 

@@ -418,6 +418,32 @@ START_TEST(config_is_named_as_in_the_file)
 }
 END_TEST
 
+START_TEST(config_has_lists_in_lists)
+{
+    struct proxy_port_range ports[] = {{443, 443}, {8000, 8100}};
+    char *users[] = {(char[]){"alice"}};
+    struct config_rule rule = {
+        .proxy = "p", .allow = true, .users = {users, 1}, .ports = {ports, 2}};
+    struct config_proxy proxy = {.name = "p", .permit = 1u << PROXY_GROUP_OWN};
+    rt.config.rule = &rule;
+    rt.config.n_rules = 1;
+    rt.config.proxy = &proxy;
+    rt.config.n_proxies = 1;
+    const json_t *config = json_object_get(get("/v1/config", 200), "config");
+    const json_t *is = row(config, "rules", 0);
+    ck_assert_str_eq(text(is, "action"), "allow");
+    ck_assert_str_eq(json_string_value(row(is, "users", 0)), "alice");
+    ck_assert_str_eq(json_string_value(row(is, "ports", 0)), "443");
+    ck_assert_str_eq(json_string_value(row(is, "ports", 1)), "8000-8100");
+    ck_assert_uint_eq(rows(is, "prefixes"), 0);
+    const json_t *of = row(config, "proxies", 0);
+    ck_assert_str_eq(text(of, "authentication"), "none");
+    ck_assert_str_eq(json_string_value(row(of, "permit", 0)), "own");
+    ck_assert_int_eq(number(of, "bytes-per-second"), 0);
+    ck_assert(json_is_null(json_object_get(of, "users-file")));
+}
+END_TEST
+
 START_TEST(version_names_the_program)
 {
     ck_assert_str_eq(text(get("/v1/version", 200), "name"), "millrace");
@@ -951,7 +977,7 @@ UNIT_MAIN("api", setup, teardown, the_index_lists_paths_that_exist, unknown_path
           workers_show_every_counter_by_its_name, a_worker_whose_record_is_torn_is_still_listed,
           drops_are_the_registry, drops_add_up_over_workers, ports_show_devices_with_their_lanes,
           one_port_with_the_drivers_own_statistics, memory_shows_pools,
-          config_is_named_as_in_the_file, version_names_the_program,
+          config_is_named_as_in_the_file, config_has_lists_in_lists, version_names_the_program,
           neighbours_are_merged_over_workers, neighbours_of_one_worker_or_device,
           pages_follow_on_without_gap_or_repeat, a_page_goes_on_though_its_last_row_has_gone,
           bad_pages_are_refused, a_worker_that_does_not_answer_is_named, neighbours_are_flushed,

@@ -354,14 +354,20 @@ START_TEST(the_doctor_needs_no_appliance)
     expect(" 0 failures\n");
     ck_assert_ptr_null(strstr(out, "runs already"));
     f = fopen(file, "a");
+    fputs("proxies: [{name: p}]\n", f);
+    fclose(f);
+    ctl(0, "doctor --config %s", file);
+    expect("c.yaml:5: proxies[0]: has no rules");
+    expect("      -> change it, unless it is meant");
+    f = fopen(file, "a");
     fputs("nonsense: 1\n", f);
     fclose(f);
     ctl(1, "doctor --config %s", file);
-    expect("c.yaml:5: ");
+    expect("c.yaml:6: ");
     expect("      -> millrace --example");
     expect("ok    cpus: "); /* the machine is looked at all the same */
     ctl(1, "doctor %s", file);
-    expect("c.yaml:5: ");
+    expect("c.yaml:6: ");
     ctl(2, "doctor --config %s more", file);
     ctl(1, "doctor --json --config %s", file);
     expect("\"worst\": \"fail\"");
