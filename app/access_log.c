@@ -27,7 +27,9 @@
     X(REFERER, "referer", 256)       \
     X(PROTOCOL, "protocol", 8)       \
     X(TLS, "tls", 16)                \
-    X(CIPHER, "cipher", 48)
+    X(CIPHER, "cipher", 48)          \
+    X(PROXY, "proxy", 64)            \
+    X(USER, "user", 64)
 
 enum text {
 #define X(id, name, max) TEXT_##id,
@@ -60,7 +62,12 @@ struct access_record {
     uint16_t port;
     uint16_t status;
     uint16_t worker;
-    uint8_t outcome;
+    uint8_t outcome; /* enum stream_code; of a tunnel enum tunnel_end */
+    bool is_tunnel;  /* then the next are valid */
+    uint16_t target_port;
+    struct ip_addr target; /* ::: none answered */
+    tick_t resolved;
+    tick_t connected;
     uint16_t n[TEXT_END]; /* bytes of each text, which follow each other */
     char text[];
 };
@@ -84,32 +91,65 @@ static struct http_text string(const char *p)
     return (struct http_text){p, p ? (uint32_t)strlen(p) : 0};
 }
 
-static void gather(const struct http_peer *peer, const struct http_record *from,
-                   struct http_text text[TEXT_END])
+static void gather_peer(const struct http_peer *peer, struct http_text text[TEXT_END])
 {
     text[TEXT_LISTENER] = string(peer->listener);
-    text[TEXT_METHOD] = from->method;
-    text[TEXT_AUTHORITY] = from->authority;
-    text[TEXT_PATH] = from->path;
-    text[TEXT_USER_AGENT] = from->user_agent;
-    text[TEXT_REFERER] = from->referer;
     text[TEXT_PROTOCOL] = string(peer->protocol);
     text[TEXT_TLS] = string(peer->tls);
     text[TEXT_CIPHER] = string(peer->cipher);
+}
+
+static uint32_t cut(struct http_text text[TEXT_END])
+{
     static const uint16_t most[] = {
 #define X(id, name, max) [TEXT_##id] = MOST_##id,
         TEXTS(X)
 #undef X
     };
-    for (unsigned i = 0; i < TEXT_END; i++)
+    uint32_t n = 0;
+    for (unsigned i = 0; i < TEXT_END; i++) {
         if (text[i].n > most[i])
             text[i].n = most[i];
+        n += text[i].n;
+    }
+    return n;
 }
 
-static void copy(struct access_record *to, const struct http_peer *peer,
-                 const struct http_record *from, const struct http_text text[TEXT_END])
+static void put_record(struct access_ring *r, const struct access_record *record,
+                       struct http_text text[TEXT_END])
 {
-    *to = (struct access_record){
+    uint32_t size = (uint32_t)sizeof(*record) + cut(text);
+    struct access_record *to = byte_ring_reserve(r->ring, size);
+    if (!to) {
+        uint64_t lost = atomic_load_explicit(&r->lost, memory_order_relaxed);
+        atomic_store_explicit(&r->lost, lost + 1, memory_order_relaxed);
+        return;
+    }
+    *to = *record;
+    char *at = to->text;
+    for (unsigned i = 0; i < TEXT_END; i++) {
+        to->n[i] = (uint16_t)text[i].n;
+        if (text[i].n > 0)
+            memcpy(at, text[i].p, text[i].n);
+        at += text[i].n;
+    }
+    byte_ring_commit(r->ring);
+}
+
+void access_ring_put(struct access_ring *r, const struct http_peer *peer,
+                     const struct http_record *from)
+{
+    struct http_text text[TEXT_END] = {0};
+    if (r->sample == 0 || ++r->passed < r->sample)
+        return;
+    r->passed = 0;
+    gather_peer(peer, text);
+    text[TEXT_METHOD] = from->method;
+    text[TEXT_AUTHORITY] = from->authority;
+    text[TEXT_PATH] = from->path;
+    text[TEXT_USER_AGENT] = from->user_agent;
+    text[TEXT_REFERER] = from->referer;
+    struct access_record record = {
         .began = from->began,
         .took = from->took,
         .sent = from->sent,
@@ -121,34 +161,38 @@ static void copy(struct access_record *to, const struct http_peer *peer,
         .worker = peer->env->worker,
         .outcome = from->outcome,
     };
-    char *at = to->text;
-    for (unsigned i = 0; i < TEXT_END; i++) {
-        to->n[i] = (uint16_t)text[i].n;
-        if (text[i].n > 0)
-            memcpy(at, text[i].p, text[i].n);
-        at += text[i].n;
-    }
+    put_record(r, &record, text);
 }
 
-void access_ring_put(struct access_ring *r, const struct http_peer *peer,
-                     const struct http_record *record)
+void access_ring_put_tunnel(struct access_ring *r, const struct tunnel_record *from)
 {
-    struct http_text text[TEXT_END];
-    uint32_t size = sizeof(struct access_record);
-    if (r->sample == 0 || ++r->passed < r->sample)
+    const struct http_peer *peer = from->peer;
+    struct http_text text[TEXT_END] = {0};
+    if (r->sample == 0)
         return;
-    r->passed = 0;
-    gather(peer, record, text);
-    for (unsigned i = 0; i < TEXT_END; i++)
-        size += text[i].n;
-    struct access_record *to = byte_ring_reserve(r->ring, size);
-    if (!to) {
-        uint64_t lost = atomic_load_explicit(&r->lost, memory_order_relaxed);
-        atomic_store_explicit(&r->lost, lost + 1, memory_order_relaxed);
-        return;
-    }
-    copy(to, peer, record, text);
-    byte_ring_commit(r->ring);
+    gather_peer(peer, text);
+    text[TEXT_METHOD] = HTTP_TEXT("CONNECT");
+    text[TEXT_AUTHORITY] = from->authority;
+    text[TEXT_PROXY] = string(from->proxy);
+    text[TEXT_USER] = string(from->user);
+    struct access_record record = {
+        .began = from->began,
+        .took = from->took,
+        .sent = from->to_client,
+        .received = from->to_target,
+        .connection = peer->connection,
+        .addr = peer->addr,
+        .port = peer->port,
+        .status = from->status,
+        .worker = peer->env->worker,
+        .outcome = from->end,
+        .is_tunnel = true,
+        .target_port = from->port,
+        .target = from->target,
+        .resolved = from->resolved,
+        .connected = from->connected,
+    };
+    put_record(r, &record, text);
 }
 
 /* ---- control thread: lines ---- */
@@ -214,20 +258,41 @@ static char *put_texts(char *to, const struct access_record *r)
     return to;
 }
 
+/* Where a tunnel led, and how long that took to find out. */
+static char *put_target(char *to, const struct access_record *r)
+{
+    char addr[IP_ADDR_TEXT];
+    if (!r->is_tunnel)
+        return to;
+    if (r->resolved)
+        to += sprintf(to, ",\"resolved_us\":%" PRIu64, r->resolved / TICK_US);
+    if (!r->connected)
+        return to;
+    ip_format(&r->target, addr);
+    return to + sprintf(to, ",\"connected_us\":%" PRIu64 ",\"target\":\"%s\",\"target_port\":%u",
+                        r->connected / TICK_US, addr, r->target_port);
+}
+
+static const char *outcome_of(const struct access_record *r)
+{
+    if (r->is_tunnel)
+        return tunnel_end_name((enum tunnel_end)r->outcome);
+    return r->outcome == STREAM_OK ? "ok" : stream_code_name((enum stream_code)r->outcome);
+}
+
 /* Writes at most LINE_MAX_BYTES. Returns the end. */
 static char *put_line(char *to, const struct access_record *r, int64_t wall)
 {
     char addr[IP_ADDR_TEXT];
     ip_format(&r->addr, addr);
-    const char *outcome =
-        r->outcome == STREAM_OK ? "ok" : stream_code_name((enum stream_code)r->outcome);
     to = put_time(to + sprintf(to, "{\"time\":\""), wall + (int64_t)r->began);
     to += sprintf(to, "\",\"peer\":\"%s\",\"port\":%u,\"status\":", addr, r->port);
     to += r->status ? sprintf(to, "%u", r->status) : sprintf(to, "null");
     to += sprintf(to, ",\"bytes\":%" PRIu64 ",\"received\":%" PRIu64 ",\"duration_us\":%" PRIu64,
                   r->sent, r->received, r->took / TICK_US);
     to += sprintf(to, ",\"outcome\":\"%s\",\"worker\":%u,\"connection\":\"%u-%" PRIx64 "\"",
-                  outcome, r->worker, r->worker, r->connection); /* as in /v1/connections */
+                  outcome_of(r), r->worker, r->worker, r->connection); /* as in /v1/connections */
+    to = put_target(to, r);
     to = put_texts(to, r);
     return to + sprintf(to, "}\n");
 }

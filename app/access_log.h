@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "app/byte_ring.h"
+#include "service/connect.h"
 #include "stack/stack.h"
 
 #define ACCESS_RING_BYTES (1u << 20) /* for each worker */
@@ -32,6 +33,8 @@ void access_ring_fini(struct access_ring *r);
 /* Worker. */
 void access_ring_put(struct access_ring *r, const struct http_peer *peer,
                      const struct http_record *record);
+/* The same of a tunnel at its end; none is left out for the sample. */
+void access_ring_put_tunnel(struct access_ring *r, const struct tunnel_record *record);
 
 /* Where it is written; zeroed but for fd, -1, at first. Control thread only. */
 struct access_log {

@@ -209,6 +209,15 @@ const struct proxy *assets_proxy(const struct assets *a, unsigned listener)
     return n < a->n_proxies ? a->guard[n].proxy : NULL;
 }
 
+bool assets_has_credentials(const struct assets_store *s, const void *credentials)
+{
+    for (const struct assets *a = s->first; a; a = a->next)
+        for (unsigned i = 0; i < a->n_proxies; i++)
+            if (a->guard[i].credentials == credentials)
+                return credentials != NULL;
+    return false;
+}
+
 const struct origin *assets_site(const struct assets *a, unsigned origin, unsigned *left_out)
 {
     *left_out = a->site[origin].left_out;

@@ -45,6 +45,9 @@ struct tls_context *assets_tls(const struct assets *a, unsigned listener);
 const struct origin *assets_origin(const struct assets *a, unsigned listener);
 const struct proxy *assets_proxy(const struct assets *a, unsigned listener);
 
+/* Is that of some proxy that is loaded? */
+bool assets_has_credentials(const struct assets_store *s, const void *credentials);
+
 /* Of an origin by its number: itself, and how many files and links of its directory it left out. */
 const struct origin *assets_site(const struct assets *a, unsigned origin, unsigned *left_out);
 

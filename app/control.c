@@ -2,6 +2,7 @@
 #include "app/control.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -242,18 +243,33 @@ static int period(const struct control *c)
     return notify > 0 ? notify : 1;
 }
 
+/* Milliseconds until something is due that no descriptor tells of; -1: nothing is. */
+static int patience(const struct control *c)
+{
+    tick_t now = engine_now(c->rt);
+    tick_t at = answers_deadline(&c->rt->answers, now);
+    int ms = http_timeout(c->http);
+    if (at == TICK_NEVER)
+        return ms;
+    tick_t left = at > now ? (at - now + TICK_MS - 1) / TICK_MS : 0;
+    int answers = left < INT_MAX ? (int)left : INT_MAX;
+    return ms < 0 || answers < ms ? answers : ms;
+}
+
 static void step(struct control *c)
 {
     struct epoll_event event[4];
     set_period(c, period(c));
-    int n = epoll_wait(c->epoll, event, 4, http_timeout(c->http));
+    int n = epoll_wait(c->epoll, event, 4, patience(c));
     for (int i = 0; i < n; i++) {
         if (event[i].data.fd == c->signals)
             on_signal(c);
         else if (event[i].data.fd == c->timer)
             on_timer(c);
     }
-    http_run(c->http); /* after each wait: for what is ready, and for what has timed out */
+    /* After each wait: for what is ready, and for what has timed out. */
+    answers_run(&c->rt->answers, engine_now(c->rt));
+    http_run(c->http);
 }
 
 static bool open_all(struct control *c)
@@ -268,7 +284,8 @@ static bool open_all(struct control *c)
         log_error("control loop: %s", strerror(errno));
         return false;
     }
-    return http_start(c->http, c->rt) && watch(c, http_fd(c->http));
+    return watch(c, c->rt->answers.epoll) && http_start(c->http, c->rt) &&
+           watch(c, http_fd(c->http));
 }
 
 static void close_all(struct control *c)

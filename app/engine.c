@@ -176,6 +176,25 @@ static void release_origin(const void *context, uint16_t worker)
     origin_release(context, worker);
 }
 
+static void hold_proxy(const void *context, uint16_t worker)
+{
+    proxy_hold(context, worker);
+}
+
+static void release_proxy(const void *context, uint16_t worker)
+{
+    proxy_release(context, worker);
+}
+
+/* What its service serves. */
+static void set_context(struct stack_listener *l, const struct assets *a, unsigned i)
+{
+    const struct proxy *proxy = assets_proxy(a, i);
+    l->context = proxy ? (const void *)proxy : assets_origin(a, i);
+    l->context_hold = proxy ? hold_proxy : hold_origin;
+    l->context_release = proxy ? release_proxy : release_origin;
+}
+
 struct stack_listener *engine_listeners(const struct config *c, const struct assets *a)
 {
     struct stack_listener *to = calloc(c->n_listeners + 1, sizeof(*to)); /* never of no bytes */
@@ -189,9 +208,8 @@ struct stack_listener *engine_listeners(const struct config *c, const struct ass
         to[i].no_cookies = !from->syn_cookies;
         to[i].carrier = from->carrier;
         to[i].tls = assets_tls(a, i);
-        to[i].context = assets_origin(a, i);
-        to[i].context_hold = hold_origin;
-        to[i].context_release = release_origin;
+        to[i].scheduler = from->scheduler;
+        set_context(&to[i], a, i);
         to[i].handshakes = from->handshakes;
         to[i].prefix_handshakes = from->prefix_handshakes;
         to[i].handshake_timeout = from->handshake_timeout;
@@ -321,6 +339,8 @@ static bool create_worker(struct runtime *rt, unsigned i)
         return false;
     if (!access_ring_init(&w->access, ACCESS_RING_BYTES, c->access_log.sample))
         return false;
+    w->tunnels.questions = &rt->answers.questions[i];
+    w->tunnels.max = c->tunnels;
     w->record = new_record();
     w->tx = calloc(rt->n_ports, sizeof(*w->tx));
     if (rt->n_workers > 1)
@@ -503,8 +523,9 @@ bool engine_start(struct runtime *rt)
     enum eal_outcome eal = eal_start(c, rt->no_hugepages, &rt->memory);
     rt->eal = eal == EAL_UP;
     rt->hugepages_gone = eal == EAL_HUGEPAGES_GONE;
-    return rt->eal && open_ports(rt) && create_pools(rt) && start_ports(rt) && create_workers(rt) &&
-           launch(rt);
+    return rt->eal && open_ports(rt) && create_pools(rt) && start_ports(rt) &&
+           answers_init(&rt->answers, rt->config, &rt->assets_store, rt->config->workers.n) &&
+           create_workers(rt) && launch(rt);
 }
 
 void engine_write_access_log(struct runtime *rt)
@@ -586,6 +607,7 @@ bool engine_stop(struct runtime *rt)
         rte_eal_mp_wait_lcore();
     engine_write_access_log(rt);
     destroy_workers(rt);
+    answers_fini(&rt->answers);
     drop_assets(rt);
     for (unsigned i = 0; i < rt->n_ports; i++)
         port_close(&rt->port[i]);

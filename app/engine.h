@@ -12,6 +12,7 @@
 #include <stdbool.h>
 
 #include "app/access_log.h"
+#include "app/answers.h"
 #include "app/assets.h"
 #include "app/capture.h"
 #include "app/clock.h"
@@ -52,6 +53,7 @@ struct runtime {
     struct access_log access_log;
     _Atomic int64_t wall; /* nanoseconds of the Unix epoch at tick 0 */
 
+    struct answers answers;
     struct capture capture;
     struct drain drain;
     _Atomic bool stop;

@@ -105,26 +105,39 @@ static void open_families(const struct scrape *s)
                 "HTTP/2 connections that are open");
     open_family(s, "h2_streams", COUNTER_H2_STREAMS_OPENED, COUNTER_H2_STREAMS_CLOSED,
                 "HTTP/2 streams that are open");
+    open_family(s, "tunnels", COUNTER_TUNNELS_OPENED, COUNTER_TUNNELS_CLOSED,
+                "CONNECT tunnels that are open");
 }
 
-#define GLITCH "h2_glitch_"
+/* Of all counters, those whose names begin alike are one family, with the rest as a label. */
+static const struct kinds {
+    const char *prefix;
+    const char *family;
+    const char *label;
+    const char *help;
+} kinds[] = {
+    {"h2_glitch_", "h2_glitches", "kind",
+     "What an HTTP/2 client may do and no decent one does often, by kind"},
+    {"tunnel_end_", "tunnels_ended", "end", "CONNECT requests and tunnels that are over, by why"},
+};
 
-/* Of all counters, those of glitches are one family, with their kind as a label. */
-static bool is_glitch(enum counter which)
+static const struct kinds *kinds_of(enum counter which)
 {
-    return strncmp(counter_name(which), GLITCH, sizeof(GLITCH) - 1) == 0;
+    for (unsigned i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+        if (strncmp(counter_name(which), kinds[i].prefix, strlen(kinds[i].prefix)) == 0)
+            return &kinds[i];
+    return NULL;
 }
 
-static void glitch_family(const struct scrape *s)
+static void kinds_family(const struct scrape *s, const struct kinds *k)
 {
-    family(s, "h2_glitches", "counter",
-           "What an HTTP/2 client may do and no decent one does often, by kind");
+    family(s, k->family, "counter", k->help);
     for (unsigned w = 0; w < s->workers; w++)
         for (int i = 0; s->known[w] && i < COUNTER_END; i++)
-            if (is_glitch((enum counter)i))
-                fprintf(s->out,
-                        "millrace_h2_glitches_total{worker=\"%u\",kind=\"%s\"} %" PRIu64 "\n", w,
-                        counter_name((enum counter)i) + sizeof(GLITCH) - 1, s->word[w][i]);
+            if (kinds_of((enum counter)i) == k)
+                fprintf(s->out, "millrace_%s_total{worker=\"%u\",%s=\"%s\"} %" PRIu64 "\n",
+                        k->family, w, k->label, counter_name((enum counter)i) + strlen(k->prefix),
+                        s->word[w][i]);
 }
 
 static void access_log_families(const struct scrape *s)
@@ -163,9 +176,10 @@ static void worker_families(const struct scrape *s)
                 (double)info.stalled / (double)TICK_SEC);
     }
     for (int i = 0; i < COUNTER_END; i++)
-        if (!is_glitch((enum counter)i))
+        if (!kinds_of((enum counter)i))
             counter_family(s, (enum counter)i);
-    glitch_family(s);
+    for (unsigned i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+        kinds_family(s, &kinds[i]);
     cycles_in_seconds(s, COUNTER_BUSY_CYCLES, "busy_seconds", "Time of turns that did work");
     cycles_in_seconds(s, COUNTER_IDLE_CYCLES, "idle_seconds",
                       "Time of turns that found none, sleep included");

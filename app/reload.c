@@ -33,6 +33,7 @@ static void reload_run(struct worker *w, struct mail *m)
     r->error = stack_configure(w->stack, &r->config, r->now);
     if (r->error < 0)
         return;
+    connect_forget(w->tunnels.connect);
     w->max_sleep_us = r->max_sleep_us;
     w->access.sample = r->access_sample;
     w->sleep_us = 0;
@@ -222,6 +223,8 @@ int runtime_reload(struct runtime *rt, FILE *errors)
     rt->config = next.config;
     rt->assets = next.assets;
     assets_enforce(rt->assets);
+    if (!answers_configure(&rt->answers, rt->config, engine_now(rt)))
+        log_error("resolver: no memory for its new settings, the old ones stay");
     drop_revision(rt, &old);
     log_notice("%s is in force", rt->file);
     engine_log_assets(rt);

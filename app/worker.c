@@ -314,7 +314,7 @@ static void pause_until(tick_t ticks)
  */
 static void sleep_a_little(struct worker *w, tick_t now)
 {
-    tick_t deadline = stack_deadline(w->stack);
+    tick_t deadline = tick_min(stack_deadline(w->stack), tunnels_deadline(w));
     if (deadline <= now)
         return;
     w->sleep_us = w->sleep_us && !anything_waits(w) ? w->sleep_us * 2 : SLEEP_FIRST_US;
@@ -384,6 +384,7 @@ static bool turn(struct worker *w, tick_t now, bool receiving)
         stack_expire(w->stack, now);
         work++;
     }
+    work += tunnels_turn(w, now);
     if (w->n_workers > 1)
         flush_batches(w);
     work += output(w, now);
@@ -465,12 +466,16 @@ static void log_request(void *ctx, const struct http_peer *peer, const struct ht
 
 static bool start(struct worker *w)
 {
+    atomic_store(&w->error, (int)STACK_E_MEMORY);
+    if (!tunnels_start(w, 0))
+        return false;
     struct stack_env env = {
         .mem = &w->memory.mem,
         .pool = &w->pool->pkt,
         .counters = &w->counters,
         .handoff = w->n_workers > 1 ? handoff : NULL,
         .log = log_request,
+        .connect = w->tunnels.connect,
         .ctx = w,
     };
     memcpy(env.seed, w->seed, sizeof(env.seed));
@@ -505,6 +510,7 @@ int worker_main(void *worker)
         w->stack = NULL;
         publish(w);
     }
+    tunnels_stop(w);
     openssl_memory_trim();
     atomic_store(&w->state, WORKER_STOPPED);
     return 0;

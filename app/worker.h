@@ -21,6 +21,7 @@
 #include "app/memory.h"
 #include "app/port.h"
 #include "app/runtime.h"
+#include "app/tunnels.h"
 #include "ctl/record.h"
 #include "stack/stack.h"
 #include "stack/steer.h"
@@ -90,6 +91,7 @@ struct worker {
 
     struct capture_ring *capture; /* NULL: off. Set by mail */
     struct access_ring access;    /* its sample is set by mail */
+    struct tunnels tunnels;
     struct mailbox mail;
 
     uint16_t core;

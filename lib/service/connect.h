@@ -152,6 +152,7 @@ struct connect_env {
     bool (*own)(void *ctx, const struct ip_addr *a); /* is it one of the appliance's addresses? */
     bool (*has_v6)(void *ctx); /* can IPv6 be dialled at all: is there an address to speak from? */
     bool (*has_v4)(void *ctx);
+    void (*opened)(void *ctx); /* a target is connected. NULL, as the next: nobody asks */
     void (*ended)(void *ctx, const struct tunnel_record *r); /* a tunnel's end. NULL: nobody asks */
     void *ctx;
     uint8_t seed[16]; /* random: keys what is remembered of passwords */

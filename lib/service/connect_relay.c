@@ -284,6 +284,8 @@ void relay_begin(struct tunnel *t, struct stream *s)
     t->connected = tick_since(now, t->began);
     t->active = now;
     s->service = &target;
+    if (t->connect->env.opened)
+        t->connect->env.opened(t->connect->env.ctx);
     if (!accept_request(t)) {
         t->client = NULL;
         tunnel_ends(t, TUNNEL_NO_MEMORY);

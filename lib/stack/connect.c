@@ -55,6 +55,27 @@ static enum stack_error find_way(struct stack *s, const struct stack_connect *to
     return 0;
 }
 
+bool stack_owns(const struct stack *s, const struct ip_addr *a)
+{
+    for (unsigned i = 0; i < s->n_ifaces; i++)
+        for (unsigned k = 0; k < s->iface[i].n_locals; k++)
+            if (ip_eq(&s->iface[i].local[k].prefix.addr, a))
+                return true;
+    return false;
+}
+
+bool stack_speaks(const struct stack *s, bool v6)
+{
+    for (unsigned i = 0; i < s->n_ifaces; i++)
+        for (unsigned k = 0; k < s->iface[i].n_locals; k++) {
+            const struct local *l = &s->iface[i].local[k];
+            if (ip_is_v4(&l->prefix.addr) != v6 && local_usable(l) &&
+                !ip_is_link_local(&l->prefix.addr))
+                return true;
+        }
+    return false;
+}
+
 static bool port_free(const struct stack *s, const struct flow_key *key)
 {
     uint32_t hash = steer_hash(&key->local, &key->remote, key->local_port, key->remote_port);

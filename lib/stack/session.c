@@ -91,6 +91,26 @@ void sessions_take(struct stack *s, struct sessions_change *change)
     all->settings = change->settings;
 }
 
+static void see_context(struct session *x)
+{
+    const struct stack_listener *cfg = &x->listener->cfg;
+    if (x->peer.context == cfg->context || x->service != http_service_of(cfg->service))
+        return;
+    cfg->context_hold(cfg->context, x->stack->worker);
+    x->context_release(x->peer.context, x->stack->worker);
+    x->peer.context = cfg->context;
+    x->context_release = cfg->context_release;
+}
+
+void sessions_see_contexts(struct stack *s)
+{
+    uint32_t cursor = 0;
+    struct session *x;
+    while ((x = slab_next(s->sessions.slab, &cursor)))
+        if (x->peer.context && x->listener->cfg.context)
+            see_context(x);
+}
+
 /* Lists */
 
 void session_wants_reading(struct session *x)
@@ -462,8 +482,12 @@ bool sessions_create(struct stack *s, const struct h2_settings *settings, tick_t
                      tick_t now)
 {
     struct sessions *all = &s->sessions;
-    s->http = (struct http_env){
-        .mem = s->env.mem, .pool = s->env.pool, .worker = s->worker, .now = now, .ctx = s->env.ctx};
+    s->http = (struct http_env){.mem = s->env.mem,
+                                .pool = s->env.pool,
+                                .worker = s->worker,
+                                .now = now,
+                                .ctx = s->env.ctx,
+                                .connect = s->env.connect};
     list_init(&all->handshakes);
     list_init(&all->reading);
     list_init(&all->writing);

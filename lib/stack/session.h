@@ -91,6 +91,9 @@ bool sessions_prepare(struct stack *s, const struct h2_settings *settings,
 void sessions_cancel(struct stack *s, struct sessions_change *change);
 void sessions_take(struct stack *s, struct sessions_change *change);
 
+/* Listeners may have been given other contexts: requests from now on are for those. */
+void sessions_see_contexts(struct stack *s);
+
 /* One turn of those that have something to do. */
 void sessions_serve(struct stack *s, tick_t now);
 /* Is there any, in this turn? */

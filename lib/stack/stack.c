@@ -229,6 +229,7 @@ int stack_configure(struct stack *s, const struct stack_config *config, tick_t n
         return STACK_E_MEMORY;
     }
     sessions_take(s, &change);
+    sessions_see_contexts(s);
     set_log(s, config);
     bool at_home = true;
     for (unsigned i = 0; i < s->n_ifaces; i++) {

@@ -107,6 +107,7 @@ struct stack_env {
     void (*handoff)(void *ctx, uint16_t worker, struct pkt *p);
     /* The access log of HTTP services (stream/http.h). NULL: off. */
     void (*log)(void *ctx, const struct http_peer *peer, const struct http_record *r);
+    struct connect *connect; /* of the service `connect`, see http_env; NULL: none */
     void *ctx;
     uint8_t seed[32]; /* from the system's random source, the same for all workers of a host */
 };
@@ -128,9 +129,9 @@ void stack_destroy(struct stack *s);
 /*
  * New addresses, gateways, MTU, ICMP settings, TCP and HTTP/2 settings and listeners; the number,
  * names and MACs of the interfaces must be the same. Addresses that stay keep their state, and
- * connections live on with the settings they began with where those cannot change (of HTTP/2, of
- * TLS and of its service: all), also those of a listener that is no more. 0 or an error, and then
- * nothing has changed.
+ * connections live on with the settings they began with where those cannot change (of HTTP/2 and of
+ * TLS: all), also those of a listener that is no more; what its service serves (context) is the
+ * new for requests from now on. 0 or an error, and then nothing has changed.
  */
 int stack_configure(struct stack *s, const struct stack_config *config, tick_t now);
 
@@ -173,6 +174,11 @@ struct stack_connect {
 };
 struct stream *stack_connect(struct stack *s, const struct stack_connect *to, tick_t now,
                              enum stack_error *error);
+
+/* Is a an address of ours, whatever its state? */
+bool stack_owns(const struct stack *s, const struct ip_addr *a);
+/* Is there an address of that family to speak from to more than a link? */
+bool stack_speaks(const struct stack *s, bool v6);
 
 /* Before the end: HTTP/2 connections, new ones too, are drained (h2_shutdown_by). The application
  * goes on calling all of this until they are gone, or it will wait no longer. Once more: another

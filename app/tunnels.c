@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "app/tunnels.h"
+
+#include <string.h>
+
+#include "app/worker.h"
+
+static struct stream *dial(void *ctx, const struct ip_addr *to, uint16_t port,
+                           const struct ip_addr *local, const struct stream_service *service,
+                           void *user, tick_t now, enum stream_code *why)
+{
+    struct worker *w = ctx;
+    enum stack_error error = 0;
+    struct stack_connect c = {
+        .remote = *to, .port = port, .local = *local, .service = service, .user = user};
+    struct stream *s = stack_connect(w->stack, &c, now, &error);
+    if (!s)
+        *why = error == STACK_E_NO_ROUTE || error == STACK_E_NO_SOURCE ? STREAM_UNREACHABLE
+                                                                       : STREAM_NO_MEMORY;
+    return s;
+}
+
+static bool resolve(void *ctx, handle_t id, const char *name, bool v6, const struct ip_addr *client)
+{
+    struct worker *w = ctx;
+    return questions_ask_name(w->tunnels.questions, id, name, v6, client);
+}
+
+static bool verify(void *ctx, handle_t id, const void *credentials, const char *user,
+                   const char *password, const struct ip_addr *client)
+{
+    struct worker *w = ctx;
+    return questions_ask_password(w->tunnels.questions, id, credentials, user, password, client);
+}
+
+static bool own(void *ctx, const struct ip_addr *a)
+{
+    return stack_owns(((struct worker *)ctx)->stack, a);
+}
+
+static bool has_v6(void *ctx)
+{
+    return stack_speaks(((struct worker *)ctx)->stack, true);
+}
+
+static bool has_v4(void *ctx)
+{
+    return stack_speaks(((struct worker *)ctx)->stack, false);
+}
+
+static void ended(void *ctx, const struct tunnel_record *r)
+{
+    static const uint16_t counter[] = {
+#define X(id, name, error, status) COUNTER_TUNNEL_END_##id,
+        TUNNEL_ENDS(X)
+#undef X
+    };
+    struct worker *w = ctx;
+    counter_add(&w->counters, counter[r->end], 1);
+    counter_add(&w->counters, COUNTER_TUNNEL_TO_TARGET, r->to_target);
+    counter_add(&w->counters, COUNTER_TUNNEL_TO_CLIENT, r->to_client);
+    if (r->connected)
+        counter_add(&w->counters, COUNTER_TUNNELS_CLOSED, 1);
+    access_ring_put_tunnel(&w->access, r);
+}
+
+static void opened(void *ctx)
+{
+    counter_add(&((struct worker *)ctx)->counters, COUNTER_TUNNELS_OPENED, 1);
+}
+
+bool tunnels_start(struct worker *w, tick_t now)
+{
+    struct connect_env env = {
+        .mem = &w->memory.mem,
+        .max_tunnels = w->tunnels.max,
+        .dial = dial,
+        .resolve = resolve,
+        .verify = verify,
+        .own = own,
+        .has_v6 = has_v6,
+        .has_v4 = has_v4,
+        .opened = opened,
+        .ended = ended,
+        .ctx = w,
+    };
+    memcpy(env.seed, w->seed, sizeof(env.seed));
+    w->tunnels.connect = connect_create(&env, now);
+    return w->tunnels.connect;
+}
+
+void tunnels_stop(struct worker *w)
+{
+    connect_destroy(w->tunnels.connect);
+    w->tunnels.connect = NULL;
+}
+
+unsigned tunnels_turn(struct worker *w, tick_t now)
+{
+    struct connect *c = w->tunnels.connect;
+    unsigned n = questions_hear(w->tunnels.questions, c, now);
+    if (connect_deadline(c) <= now) {
+        connect_expire(c, now);
+        n++;
+    }
+    return n;
+}
+
+tick_t tunnels_deadline(const struct worker *w)
+{
+    return connect_deadline(w->tunnels.connect);
+}
