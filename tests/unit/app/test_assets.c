@@ -121,6 +121,20 @@ START_TEST(accounts_go_to_the_proxy_that_comes_next)
 }
 END_TEST
 
+/* What a question names may be gone when it is answered. */
+START_TEST(credentials_are_there_as_long_as_their_proxy)
+{
+    struct assets *a = load(0);
+    const void *credentials = proxy_options(assets_proxy(a, 3))->credentials;
+    ck_assert(assets_has_credentials(&store, credentials));
+    ck_assert(!assets_has_credentials(&store, &store));
+    ck_assert(!assets_has_credentials(&store, NULL)); /* as proxy r has none */
+    assets_release(a);
+    assets_reap(&store);
+    ck_assert(!assets_has_credentials(&store, credentials));
+}
+END_TEST
+
 /* A letter that no worker has read yet. */
 START_TEST(what_is_held_stays)
 {
@@ -147,4 +161,5 @@ START_TEST(all_or_nothing)
 END_TEST
 
 UNIT_MAIN("assets", setup, teardown, listeners_have_what_they_name, what_a_worker_uses_stays,
-          accounts_go_to_the_proxy_that_comes_next, what_is_held_stays, all_or_nothing)
+          accounts_go_to_the_proxy_that_comes_next, credentials_are_there_as_long_as_their_proxy,
+          what_is_held_stays, all_or_nothing)

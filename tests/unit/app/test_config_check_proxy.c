@@ -181,6 +181,36 @@ START_TEST(names_and_servers_arrive)
 }
 END_TEST
 
+/* The library and the registry agree on what is left out. */
+START_TEST(the_defaults_of_the_resolver_are_its_own)
+{
+    struct config *c = document_valid("");
+    struct resolver_settings own = {0};
+    struct resolver_settings filled = c->resolver;
+    ck_assert(resolver_settings_fill(&own));
+    ck_assert(resolver_settings_fill(&filled));
+    ck_assert_mem_eq(&c->resolver, &own, sizeof(own));
+    ck_assert_mem_eq(&filled, &own, sizeof(own));
+    config_free(c);
+}
+END_TEST
+
+/* And on what may be said. */
+START_TEST(the_bounds_of_the_resolver_are_its_own)
+{
+    static const char *const ends[] = {
+        "resolver: {timeout-ms: 10, tries: 1, cache-entries: 1, min-ttl-s: 0, max-ttl-s: 1,\n"
+        "  negative-ttl-s: 1, queries: 1, client-queries: 1}\n",
+        "resolver: {timeout-ms: 60000, tries: 10, cache-entries: 65536, min-ttl-s: 86400,\n"
+        "  max-ttl-s: 604800, negative-ttl-s: 86400, queries: 4096, client-queries: 4096}\n"};
+    for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+        struct config *c = document_valid(ends[i]);
+        ck_assert(resolver_settings_fill(&c->resolver));
+        config_free(c);
+    }
+}
+END_TEST
+
 #define PROXY   "proxies: [{name: egress}]\n"
 #define CONNECT "protocol: http2, service: connect"
 
@@ -324,5 +354,6 @@ END_TEST
 
 UNIT_MAIN("config_check_proxy", document_setup, document_teardown, every_key_of_a_proxy_arrives,
           a_proxy_has_defaults, rules_arrive_in_order, limits_of_users_arrive,
-          names_and_servers_arrive, refuses_proxies_that_cannot_be, refuses_rules_that_cannot_be,
-          refuses_names_and_servers_that_cannot_be)
+          names_and_servers_arrive, the_defaults_of_the_resolver_are_its_own,
+          the_bounds_of_the_resolver_are_its_own, refuses_proxies_that_cannot_be,
+          refuses_rules_that_cannot_be, refuses_names_and_servers_that_cannot_be)
