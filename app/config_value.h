@@ -10,7 +10,6 @@
 #include <stdbool.h>
 
 #include "app/config_keys.h"
-#include "wire/addr.h"
 
 /* Why a value was refused, as the user reads it. */
 struct config_why {
