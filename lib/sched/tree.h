@@ -13,8 +13,8 @@
  *
  * Nodes that are never ready themselves stand for streams that are closed or not open yet. The
  * tree allocates nothing and has as many nodes as its owner gives it, and at most SCHED_TREE_DEPTH
- * levels. Ready, remove, charge and reweight cost O(depth * log n); a change of dependency costs
- * as much as there are nodes that it makes deeper.
+ * levels. Reweight costs O(log n), ready, remove, pick and charge O(depth * log n), a change of
+ * dependency as much as there are nodes that it moves, or makes deeper.
  */
 
 #include "sched/sched.h"
@@ -30,8 +30,8 @@ struct sched_tree_node {
     struct list children;
     struct sched_node *active; /* heap of those children that are ready or above one that is */
     uint64_t now;              /* the children's virtual time: the key of the last one served */
+    uint64_t turns;            /* given out to them */
     uint8_t remainder;         /* of the key: of a byte's parts, less than weight */
-    bool ready;
 };
 
 /* In no tree, or, for the owner's root, a tree of its own. */
@@ -51,7 +51,7 @@ void sched_tree_reweight(struct sched_tree_node *n, uint16_t weight);
  * its weight in proportion (RFC 7540 5.3.4), each at least 1. */
 void sched_tree_close(struct sched_tree_node *n);
 
-/* Of nodes in a tree. Twice is once. */
+/* n, in a tree, has become ready, or is so no longer: node.ready, which sched.c writes, says so. */
 void sched_tree_ready(struct sched_tree_node *n);
 void sched_tree_remove(struct sched_tree_node *n);
 
