@@ -178,6 +178,7 @@ static json_t *http2_json(const struct ctl_http2 *h)
         return json_null();
     json_t *row = json_object();
     set(row, "goaway", json_string(h->goaway));
+    set(row, "drain_seconds", api_seconds(h->drain));
     set(row, "streams", api_u64(h->streams));
     set(row, "streams_total", api_u64(h->total_streams));
     set(row, "requests", api_u64(h->requests));

@@ -355,6 +355,7 @@ static void http2_words(struct words *w, const json_t *h)
     number_word(w, h, "memory_bytes", "h2-mem");
     if (strcmp(text_of(h, "goaway"), "none") != 0)
         word(w, "goaway:%s", text_of(h, "goaway"));
+    time_word(w, h, "drain_seconds", "drain");
 }
 
 /* In the manner of `ss -ti`. */

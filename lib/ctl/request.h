@@ -94,6 +94,7 @@ struct ctl_tls {
 struct ctl_http2 {
     const char *goaway;     /* NULL: none of HTTP/2. "none"; "announced" (the first, with no last
                                stream) or "sent" by us, "received", "both"; "failed": with an error */
+    tick_t drain;           /* until its streams end, while it is drained; TICK_NEVER: it is not */
     uint32_t streams;       /* open */
     uint64_t total_streams; /* ever opened */
     uint64_t requests;      /* told to the service */

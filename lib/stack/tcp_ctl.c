@@ -124,10 +124,11 @@ static void show_tls(struct ctl_tls *row, const struct tls_conn *tls)
     memcpy(row->server_name, name, n < CTL_SERVER_NAME_MAX ? n : CTL_SERVER_NAME_MAX - 1);
 }
 
-static void show_http2(struct ctl_http2 *row, const struct session *x)
+static void show_http2(struct ctl_http2 *row, const struct session *x, tick_t now)
 {
     const struct h2_conn *h2 = &x->h2;
     *row = (struct ctl_http2){.goaway = goaway_of(h2),
+                              .drain = until(h2->drain_at, now),
                               .streams = h2->n_peer + h2->n_own,
                               .total_streams = h2->total,
                               .requests = h2->requests,
@@ -141,13 +142,13 @@ static void show_http2(struct ctl_http2 *row, const struct session *x)
                               .tx_header_table = h2->peers.header_table};
 }
 
-static void show_session(struct ctl_connection *row, const struct session *x)
+static void show_session(struct ctl_connection *row, const struct session *x, tick_t now)
 {
     row->service = x->service->stream.name;
     if (x->secure)
         show_tls(&row->tls, &x->tls);
     if (x->begun)
-        show_http2(&row->http2, x);
+        show_http2(&row->http2, x, now);
     row->memory += x->charged;
 }
 
@@ -169,7 +170,7 @@ static void show_conn(struct ctl_connection *row, const struct conn *c, tick_t n
     show_receiver(row, tcp);
     const struct session *x = session_of(c);
     if (x)
-        show_session(row, x);
+        show_session(row, x, now);
 }
 
 static void show_time_wait(struct ctl_connection *row, const struct stack *s,

@@ -11,6 +11,7 @@ import subprocess
 from collections import Counter
 
 import tap
+from h2client import READ, H2Client
 from h2lab import (
     FIRST,
     HTTP,
@@ -213,20 +214,73 @@ def keeps_what_it_has_when_the_new_is_bad(given):
 # ---- the end ----
 
 
+@contextlib.contextmanager
+def slow_reader(given):
+    """Node, amid an answer, which it is to get to its end, and a GOAWAY."""
+    node = given.peer.spawn(
+        *("node", "--no-warnings", SCRIPT, "drained", named(""), V4),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert node.stdout.readline() == "begun\n", node.stderr.read()
+    yield
+    _, errors = node.communicate(timeout=60)
+    assert node.returncode == 0, errors
+
+
 def lets_requests_come_to_their_end(given):
-    """SIGTERM: GOAWAY to all, and what is under way is served first. Node reads slowly."""
-    idle = given.connect(HTTP)
-    with idle:
-        node = given.peer.spawn(
-            *("node", "--no-warnings", SCRIPT, "drained", named(""), V4),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        assert node.stdout.readline() == "begun\n", node.stderr.read()
-        given.app.process.send_signal(signal.SIGTERM)
-        _, errors = node.communicate(timeout=60)
-        assert node.returncode == 0, errors
+    """SIGTERM: GOAWAY to all, and what is under way is served first."""
+    with given.connect(HTTP):
+        with slow_reader(given):
+            given.app.process.send_signal(signal.SIGTERM)
+        assert given.app.process.wait(20) == 0, given.app.log_text()[-2000:]
+
+
+def draining(given, path="/v1/drain", status=200):
+    return given.app.get(path, status=status)["drain"]
+
+
+def drains_while_it_serves(given):
+    """By the control socket: those who are connected are to come anew. Who comes is served."""
+    assert draining(given) is None
+    with given.connect(HTTP):
+        poll("it is open", 10, lambda: given.open_now() == 1, step=0.02)
+        with slow_reader(given):
+            told = given.app.ctl("drain", "all").stdout
+            assert told.startswith("draining: HTTP connections that have not ended 2, "), told
+            assert draining(given, "/v1/health")["state"] == "draining"
+            assert given.curl(f"{origin()}/small.txt").status == 200
+        poll("nobody is left", 10, lambda: draining(given) is None, step=0.05)
+        assert given.curl(f"{origin()}/small.txt").status == 200
+    given.nothing_is_left()
+
+
+def drains_to_a_deadline(given):
+    """Which is put off, and then is not."""
+    with H2Client(given) as client:
+        client.request("/echo", "POST", end=False)
+        given.app.ctl("drain", "all", "--timeout", "3600")
+        row = draining(given)
+        assert row["connections"] == 1 and 3000 < row["remaining_seconds"] <= 3600, row
+        [told] = [c["http2"] for c in given.connections() if c["http2"]]
+        assert told["goaway"] in ("announced", "sent"), told
+        assert 3000 < told["drain_seconds"] <= 3600, told
+        given.app.ctl("drain", "all", "--timeout", "1")
+        while client.sock.recv(READ):
+            pass
+        poll("nobody is left", 10, lambda: draining(given) is None, step=0.05)
+    given.nothing_is_left()
+
+
+def stops_by_the_control_socket(given):
+    with H2Client(given) as client:
+        client.request("/echo", "POST", end=False)
+        given.app.get("/v1/drain", "POST", {"stop": True, "timeout_seconds": 3600})
+        assert draining(given, "/v1/health", 503)["state"] == "stopping"
+        given.app.get("/v1/drain", "POST", {}, status=409)
+        assert given.app.running()
+        given.app.get("/v1/drain", "POST", {"stop": True, "timeout_seconds": 1})
         assert given.app.process.wait(20) == 0, given.app.log_text()[-2000:]
 
 
@@ -275,6 +329,8 @@ if __name__ == "__main__":
             keeps_what_it_has_when_the_new_is_bad,
             leaves_nothing,
         ),
+        tap.Group("drains", Served, drains_while_it_serves, drains_to_a_deadline),
         tap.Group("drained", Served, lets_requests_come_to_their_end),
+        tap.Group("drained by the control socket", Served, stops_by_the_control_socket),
         tap.Group("stopped", Served, stops_under_load),
     )

@@ -195,17 +195,19 @@ END_TEST
 
 START_TEST(what_stands_on_a_connection_is_shown)
 {
-    shown(show_connections,
-          "{\"connection\":{\"id\":\"0-1\",\"worker\":0,\"state\":\"established\","
-          "\"congestion\":\"cubic\",\"service\":\"origin\",\"tls\":{\"open\":true,"
-          "\"version\":\"TLSv1.3\",\"cipher\":\"TLS_AES_128_GCM_SHA256\",\"group\":\"x25519\","
-          "\"server_name\":\"a.example\",\"resumed\":true},\"http2\":{\"goaway\":\"received\","
-          "\"streams\":2,\"requests\":7,\"send_window_bytes\":-5,\"glitches\":1}}}");
+    shown(
+        show_connections,
+        "{\"connection\":{\"id\":\"0-1\",\"worker\":0,\"state\":\"established\","
+        "\"congestion\":\"cubic\",\"service\":\"origin\",\"tls\":{\"open\":true,"
+        "\"version\":\"TLSv1.3\",\"cipher\":\"TLS_AES_128_GCM_SHA256\",\"group\":\"x25519\","
+        "\"server_name\":\"a.example\",\"resumed\":true},\"http2\":{\"goaway\":\"received\","
+        "\"drain_seconds\":29.5,\"streams\":2,\"requests\":7,\"send_window_bytes\":-5,\"glitches\":1}}}");
     ck_assert_ptr_nonnull(strstr(text, "tls:TLSv1.3 "));
     ck_assert_ptr_nonnull(strstr(text, "sni:a.example "));
     ck_assert_ptr_nonnull(strstr(text, "resumed"));
     ck_assert_ptr_nonnull(strstr(text, "h2-snd-wnd:-5"));
     ck_assert_ptr_nonnull(strstr(text, "goaway:received"));
+    ck_assert_ptr_nonnull(strstr(text, "drain:30s"));
     shown(show_connections, "{\"connection\":{\"id\":\"0-1\",\"worker\":0,\"state\":"
                             "\"established\",\"congestion\":\"cubic\",\"tls\":{\"open\":false,"
                             "\"version\":null},\"http2\":null}}");

@@ -649,6 +649,7 @@ START_TEST(the_control_core_sees_it)
     ck_assert_str_eq(row.tls.server_name, "localhost");
     ck_assert(!row.tls.resumed);
     ck_assert_str_eq(row.http2.goaway, "none");
+    ck_assert_uint_eq(row.http2.drain, TICK_NEVER);
     ck_assert_uint_eq(row.http2.requests, 1);
     ck_assert_uint_eq(row.http2.streams, 0);
     struct ctl_listener l = listener_row("secure");
@@ -670,6 +671,7 @@ START_TEST(a_session_is_shut_down)
     talk();
     ck_assert(connection(&c->peer, &row));
     ck_assert_str_eq(row.http2.goaway, "announced");
+    ck_assert_uint_eq(row.http2.drain, 30 * TICK_SEC);
     pass(TICK_SEC); /* nghttp2 answers no PING after it */
     talk();
     ck_assert_uint_eq(added(COUNTER_H2_GOAWAY_TX), 2);
