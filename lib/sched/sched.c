@@ -5,6 +5,7 @@
 
 #include "base/invariant.h"
 #include "sched/policy.h"
+#include "sched/tree.h"
 
 static const char *const names[] = {
 #define X(id, name, text) name,
@@ -18,11 +19,66 @@ const char *sched_policy_name(enum sched_policy p)
     return names[p];
 }
 
+/* ---- TREE, whose nodes begin with a struct sched_node ---- */
+
+static struct sched_tree_node *in_tree(struct sched_node *n)
+{
+    return container_of(n, struct sched_tree_node, node);
+}
+
+static void tree_enter(struct sched *s, struct sched_node *n)
+{
+    (void)s;
+    sched_tree_ready(in_tree(n));
+}
+
+static void tree_leave(struct sched *s, struct sched_node *n)
+{
+    (void)s;
+    sched_tree_remove(in_tree(n));
+}
+
+static struct sched_node *tree_first(const struct sched *s)
+{
+    struct sched_tree_node *first = sched_tree_pick(s->tree);
+    assert(first && "somebody is ready");
+    return &first->node;
+}
+
+static void tree_charge(struct sched *s, struct sched_node *n, uint32_t bytes, bool part)
+{
+    (void)s;
+    (void)part;
+    sched_tree_charge(in_tree(n), bytes);
+}
+
+/* The tree has weights only; who depends on whom is between it and the owner. */
+static void tree_prioritise(struct sched *s, struct sched_node *n, const struct sched_priority *p)
+{
+    (void)s;
+    sched_tree_reweight(in_tree(n), p->weight);
+    n->p = *p;
+}
+
+static bool tree_ok(const struct sched *s)
+{
+    return !s->tree || sched_tree_ok(s->tree);
+}
+
+static const struct sched_rules tree = {
+    .enter = tree_enter,
+    .leave = tree_leave,
+    .first = tree_first,
+    .charge = tree_charge,
+    .prioritise = tree_prioritise,
+    .ok = tree_ok,
+};
+
 /* ---- the policies ---- */
 
 static const struct sched_rules *const policies[] = {
     [SCHED_DEFICIT] = &sched_deficit,       [SCHED_ROUND_ROBIN] = &sched_round_robin,
-    [SCHED_URGENCY] = &sched_urgency,       [SCHED_TREE] = &sched_round_robin,
+    [SCHED_URGENCY] = &sched_urgency,       [SCHED_TREE] = &tree,
     [SCHED_FIRST_COME] = &sched_first_come, [SCHED_PACKET] = &sched_packet,
     [SCHED_PRIORITY] = &sched_priority,     [SCHED_WEIGHTED] = &sched_weighted,
     [SCHED_RANDOM] = &sched_random,
@@ -64,14 +120,9 @@ void sched_node_init(struct sched_node *n, const struct sched_priority *p)
     list_init(&n->ring);
 }
 
-static bool priority_ok(const struct sched_priority *p)
-{
-    return p->urgency < SCHED_URGENCIES && p->weight > 0 && p->weight <= SCHED_WEIGHT_MAX;
-}
-
 void sched_prioritise(struct sched *s, struct sched_node *n, const struct sched_priority *p)
 {
-    assert(priority_ok(p));
+    assert(sched_priority_ok(p));
     if (rules_of(s)->prioritise)
         rules_of(s)->prioritise(s, n, p);
     else
@@ -88,7 +139,7 @@ void sched_ready(struct sched *s, struct sched_node *n)
 {
     if (n->ready)
         return;
-    assert(priority_ok(&n->p));
+    assert(sched_priority_ok(&n->p));
     n->ready = true;
     s->n++;
     rules_of(s)->enter(s, n);
