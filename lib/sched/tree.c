@@ -219,6 +219,35 @@ void sched_tree_close(struct sched_tree_node *n)
     detach(n);
 }
 
+/* Its place among its siblings, but for the heap. */
+static void copy_place(struct sched_tree_node *n, const struct sched_tree_node *old)
+{
+    n->node.key = old->node.key;
+    n->node.p.weight = old->node.p.weight;
+    n->remainder = old->remainder;
+    n->parent = old->parent;
+}
+
+void sched_tree_replace(struct sched_tree_node *old, struct sched_tree_node *n)
+{
+    assert(!old->node.ready && old->parent && !n->node.ready && !n->parent);
+    if (is_active(old))
+        dequeue(old);
+    copy_place(n, old);
+    list_insert_between(&n->sibling, &old->sibling, old->sibling.next);
+    list_remove(&old->sibling);
+    old->parent = NULL;
+    list_splice_back(&n->children, &old->children);
+    list_for_each (it, &n->children)
+        of_sibling(it)->parent = n;
+    n->active = old->active;
+    old->active = NULL;
+    n->now = old->now;
+    n->turns = old->turns;
+    if (is_active(n))
+        enqueue(n);
+}
+
 void sched_tree_ready(struct sched_tree_node *n)
 {
     assert(n->parent && n->node.ready);

@@ -51,6 +51,10 @@ void sched_tree_reweight(struct sched_tree_node *n, uint16_t weight);
  * its weight in proportion (RFC 7540 5.3.4), each at least 1. */
 void sched_tree_close(struct sched_tree_node *n);
 
+/* n, in no tree, stands from now on where old stood, with its children, its weight and what it was
+ * ahead; old, which is not ready, stands in none. */
+void sched_tree_replace(struct sched_tree_node *old, struct sched_tree_node *n);
+
 /* n, in a tree, has become ready, or is so no longer: node.ready, which sched.c writes, says so. */
 void sched_tree_ready(struct sched_tree_node *n);
 void sched_tree_remove(struct sched_tree_node *n);

@@ -342,6 +342,19 @@ static inline void tree_model_close(struct tree_model *m, unsigned i)
     tree_model_row_close(m, i);
 }
 
+/* Another node in its place is no change to the table, when all is done twice. */
+static inline void tree_model_replace(struct tree_model *m, unsigned i)
+{
+    struct sched_tree_node other;
+    tree_model_set_ready(m, i, false);
+    tree_model_refresh(m);
+    sched_tree_node_init(&other);
+    sched_tree_replace(&m->node[i], &other);
+    assert(!m->node[i].parent && list_empty(&m->node[i].children) && sched_tree_ok(m->node));
+    sched_tree_node_init(&m->node[i]);
+    sched_tree_replace(&other, &m->node[i]);
+}
+
 static inline void tree_model_reweight(struct tree_model *m, unsigned i, uint16_t weight)
 {
     struct tree_model_row *r = &m->row[i];
@@ -360,7 +373,7 @@ static inline void tree_model_step(struct tree_model *m)
     switch (how % 16) {
     case 3: tree_model_close(m, i); break;
     case 4: tree_model_reweight(m, i, tree_model_weight(m)); break;
-    case 5:
+    case 5: tree_model_replace(m, i); break;
     case 6:
     case 7: tree_model_set_ready(m, i, true); break;
     case 8:

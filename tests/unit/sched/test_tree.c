@@ -438,6 +438,30 @@ START_TEST(closing_forgives_nothing)
 }
 END_TEST
 
+START_TEST(another_node_takes_the_place_of_one)
+{
+    depends(a, &root, 48);
+    depends(b, &root, 16);
+    depends(c, a, 16);
+    depends(d, a, 16);
+    ready(b);
+    ready(c);
+    ready(d);
+    serve(20);
+    sched_tree_node_init(x);
+    sched_tree_replace(a, x);
+    ck_assert_str_eq(shape(), "x(c d) b");
+    ck_assert_uint_eq(x->node.p.weight, 48);
+    ck_assert_ptr_null(a->parent);
+    ck_assert_ptr_null(a->active);
+    memset(sent, 0, sizeof(sent));
+    serve(80);
+    ck_assert_uint_eq(sent['b'], 20 * FRAME);
+    ck_assert_uint_eq(sent['c'], 30 * FRAME);
+    ck_assert_uint_eq(sent['d'], 30 * FRAME);
+}
+END_TEST
+
 START_TEST(ten_thousand_opens_and_closes_leave_nothing)
 {
     depends(a, &root, 16);
@@ -508,5 +532,6 @@ UNIT_MAIN("tree", setup, NULL, equal_siblings_go_in_turn, siblings_share_by_weig
           an_exclusive_move_of_a_node_with_children_loses_none,
           two_hundred_light_streams_beside_a_heavy_one, shares_stay_exact,
           closing_shares_the_weight_among_those_that_depended, a_share_is_never_rounded_to_nothing,
-          closing_forgives_nothing, ten_thousand_opens_and_closes_leave_nothing,
-          what_would_be_too_deep_stands_higher, random_histories_agree_with_a_table)
+          closing_forgives_nothing, another_node_takes_the_place_of_one,
+          ten_thousand_opens_and_closes_leave_nothing, what_would_be_too_deep_stands_higher,
+          random_histories_agree_with_a_table)
