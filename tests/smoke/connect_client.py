@@ -2,7 +2,9 @@
 """python3-h2 as the client of a proxy: tunnels of one connection, each byte in the test's hand."""
 import base64
 import contextlib
+import select
 import socket
+import ssl
 import sys
 import time
 
@@ -264,6 +266,14 @@ class ConnectClient:
                 self.take()
             except TimeoutError as error:
                 raise AssertionError(f"not within {STALL} s: {what}") from error
+
+    def hears(self, seconds):
+        """Takes what comes; False: nothing did within that time."""
+        waits = isinstance(self.sock, ssl.SSLSocket) and self.sock.pending()
+        if not waits and not select.select([self.sock], [], [], seconds)[0]:
+            return False
+        self.take()
+        return True
 
     def barrier(self):
         """All that the proxy had to say before it answers a PING has been heard."""
