@@ -61,7 +61,8 @@ static bool init(struct h2_conn *c, struct h2 *h, const struct h2_settings *s,
 {
     h->env->now = now;
     *c = (struct h2_conn){.h2 = h, .settings = s, .peer = peer, .flags = flags};
-    h2_schedule(c, SCHED_DEFICIT);
+    sched_init(&c->sched, SCHED_DEFICIT, &s->sched, 0);
+    h2_priorities_init(c);
     list_init(&c->crediting);
     list_init(&c->leaving);
     list_init(&c->done);
@@ -99,8 +100,14 @@ bool h2_connect(struct h2_conn *c, struct h2 *h, const struct h2_settings *setti
 
 void h2_schedule(struct h2_conn *c, enum sched_policy policy)
 {
-    assert(c->n_objects == 0 && "no stream was opened yet");
+    assert(c->n_objects == 0 && c->out.at == 0 && c->tx_frames == 1);
     sched_init(&c->sched, policy, &c->settings->sched, (uintptr_t)c);
+    h2_priorities_init(c);
+    c->out.used = 0; /* our SETTINGS are others by it */
+    c->tx_frames = 0;
+    bool greeted = h2_greet(c);
+    assert(greeted && "there was room for it before");
+    (void)greeted;
 }
 
 void h2_conn_fini(struct h2_conn *c)
@@ -112,6 +119,7 @@ void h2_conn_fini(struct h2_conn *c)
     list_splice_back(&c->done, &c->leaving);
     h2_streams_reap(c);
     assert(c->n_objects == 0 && "in the table, or closed");
+    h2_priorities_fini(c);
     h2_streams_tidy(&c->streams, h2_mem(c));
     c->out.at = c->out.used = 0;
     h2_queue_tidy(&c->out, h2_mem(c));
@@ -276,7 +284,7 @@ bool h2_blocked(const struct h2_conn *c)
 
 uint32_t h2_cost(const struct h2_conn *c)
 {
-    return c->held + c->arrived + c->out.room + c->rx.room;
+    return c->held + c->arrived + c->out.room + c->rx.room + h2_priorities_cost(c);
 }
 
 /* Of so many streams each is looked at; of more only the sums, for the sake of long tests. */

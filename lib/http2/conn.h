@@ -27,6 +27,7 @@
 #include "http2/glitch.h"
 #include "http2/hpack.h"
 #include "http2/memo.h"
+#include "http2/priority.h"
 #include "http2/settings.h"
 #include "http2/streams.h"
 #include "sched/sched.h"
@@ -101,11 +102,12 @@ struct h2_receiving {
     uint32_t start; /* in bytes: of the present frame's payload, behind the block so far */
     uint32_t used;
     uint32_t room;
-    uint32_t block_stream; /* whose block is open: CONTINUATION and nothing else; 0: none */
-    uint8_t block_flags;   /* of its HEADERS */
-    uint8_t continuations; /* of it */
-    bool self_dependent;   /* its HEADERS named itself (RFC 7540 5.3.1) */
-    bool small;            /* the DATA before was */
+    uint32_t block_stream;        /* whose block is open: CONTINUATION and nothing else; 0: none */
+    uint8_t block_flags;          /* of its HEADERS */
+    uint8_t continuations;        /* of it */
+    bool self_dependent;          /* its HEADERS named itself (RFC 7540 5.3.1) */
+    struct h2_dependency depends; /* what else they said of that */
+    bool small;                   /* the DATA before was */
 };
 
 struct h2_conn {
@@ -120,7 +122,8 @@ struct h2_conn {
     /* Streams. */
     struct h2_streams streams;
     struct h2_closed_ring closed;
-    struct sched sched;    /* have content to send, and a window of their own for it */
+    struct sched sched; /* have content to send, and a window of their own for it */
+    struct h2_priorities priorities;
     struct list crediting; /* owe a WINDOW_UPDATE */
     struct list leaving;   /* closed, and their services are to hear of it */
     struct list done;      /* to be freed */
@@ -182,7 +185,7 @@ bool h2_accept(struct h2_conn *c, struct h2 *h, const struct h2_settings *settin
                const struct http_service *service, const struct http_peer *peer, tick_t now);
 bool h2_connect(struct h2_conn *c, struct h2 *h, const struct h2_settings *settings,
                 const struct http_peer *peer, tick_t now);
-/* Which stream sends next; before the first is opened. DEFICIT if it is not said. */
+/* Which stream sends next; before anything comes or goes. DEFICIT if it is not said. */
 void h2_schedule(struct h2_conn *c, enum sched_policy policy);
 /* Frees all that it holds, streams too; nobody is told anything. */
 void h2_conn_fini(struct h2_conn *c);

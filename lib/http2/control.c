@@ -38,7 +38,8 @@ static uint32_t write_settings(const struct h2_conn *c, uint8_t *at)
     at = add_setting(at, H2_SETTINGS_MAX_FRAME_SIZE, s->max_frame, H2_FRAME_SIZE_MIN);
     at = add_setting(at, H2_SETTINGS_MAX_HEADER_LIST_SIZE, s->header_list, UINT32_MAX);
     at = add_setting(at, H2_SETTINGS_ENABLE_CONNECT_PROTOCOL, !client && s->connect_protocol, 0);
-    at = add_setting(at, H2_SETTINGS_NO_RFC7540_PRIORITIES, 1, 0);
+    at = add_setting(at, H2_SETTINGS_NO_RFC7540_PRIORITIES, c->sched.policy != SCHED_TREE,
+                     0); /* RFC 9218 2.1 */
     return (uint32_t)(at - from);
 }
 
@@ -200,6 +201,8 @@ void h2_settings_input(struct h2_conn *c, const struct h2_frame *f, const uint8_
     if (next.no_priorities == 2)
         next.no_priorities = 0;
     apply(c, &next, least);
+    if (!h2_has(c, H2_CONN_SETTINGS_DONE))
+        h2_priorities_settled(c);
     h2_set(c, H2_CONN_SETTINGS_DONE);
     c->preface_at = TICK_NEVER;
 }
@@ -351,7 +354,13 @@ void h2_rst_stream_input(struct h2_conn *c, const struct h2_frame *f, const uint
         h2_closed_note(&c->closed, f->stream, H2_CLOSED_BY_PEER);
 }
 
-/* ---- priorities: read, and not followed ---- */
+/* ---- priorities ---- */
+
+static void take_priority(struct h2_conn *c, uint32_t id, const uint8_t *payload)
+{
+    struct h2_dependency d = h2_dependency_parse(payload);
+    h2_priority_depend(c, id, &d);
+}
 
 void h2_priority_input(struct h2_conn *c, const struct h2_frame *f, const uint8_t *payload)
 {
@@ -361,9 +370,12 @@ void h2_priority_input(struct h2_conn *c, const struct h2_frame *f, const uint8_
         error = H2_FRAME_SIZE_ERROR;
     else if ((h2_u32(payload) & H2_STREAM_MAX) == f->stream) /* RFC 7540 5.3.1 */
         error = H2_PROTOCOL_ERROR;
-    if (error == H2_NO_ERROR)
-        h2_odd(c, H2_GLITCH_PRIORITY);
-    else if (idle) /* there is nothing to reset */
+    bool good = error == H2_NO_ERROR;
+    if (good && h2_odd(c, H2_GLITCH_PRIORITY))
+        take_priority(c, f->stream, payload);
+    if (good)
+        return;
+    if (idle) /* there is nothing to reset */
         h2_fail(c, error);
     else
         h2_stream_error(c, f->stream, h2_streams_find(&c->streams, f->stream), error);
@@ -378,6 +390,8 @@ void h2_priority_update_input(struct h2_conn *c, const struct h2_frame *f, const
     uint32_t id = h2_u32(payload) & H2_STREAM_MAX;
     if (id == 0 || !h2_is_peers(c, id) || h2_has(c, H2_CONN_CLIENT)) /* RFC 9218 7.1 */
         h2_fail(c, H2_PROTOCOL_ERROR);
-    else
-        h2_odd(c, H2_GLITCH_PRIORITY);
+    else if (h2_odd(c, H2_GLITCH_PRIORITY) &&
+             !h2_priority_update(c, id,
+                                 (struct http_text){(const char *)payload + 4, f->length - 4}))
+        h2_fail(c, H2_PROTOCOL_ERROR);
 }

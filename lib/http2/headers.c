@@ -133,6 +133,7 @@ static void tell_request(struct h2_conn *c, uint32_t id, const struct http_head 
         s->length_left = h->content_length;
     if (!end && h->method != HTTP_CONNECT)
         h2_stream_awaits(s);
+    h2_priority_open(s, h, &c->rx.depends);
     c->requests++;
     h2_count(c, COUNTER_H2_REQUESTS, 1);
     http_tell_head(&s->http, h, end, h2_now(c));
@@ -288,6 +289,8 @@ void h2_block_input(struct h2_conn *c, uint32_t id, uint8_t flags, const uint8_t
     if (!decode(c, block, len))
         return;
     struct h2_stream *s = h2_streams_find(&c->streams, id);
+    if (s && c->rx.depends.weight > 0 && !c->rx.self_dependent)
+        h2_priority_depend(c, id, &c->rx.depends);
     if (s)
         stream_block(c, s, end);
     else if (opens)

@@ -140,6 +140,7 @@ static void block_complete(struct h2_conn *c, const uint8_t *block, uint32_t len
     h2_block_input(c, id, c->rx.block_flags, block, len);
     c->rx.start = c->rx.used = 0;
     c->rx.self_dependent = false;
+    c->rx.depends.weight = 0;
 }
 
 /* The length of padding, which is taken from n; -1: it is longer than the frame (6.1, 6.2). */
@@ -163,9 +164,10 @@ static void headers(struct h2_conn *c, const struct h2_frame *f, const uint8_t *
         return;
     }
     if (priority) {
-        c->rx.self_dependent = (h2_u32(at) & H2_STREAM_MAX) == f->stream;
-        at += 5;
-        n -= 5;
+        c->rx.depends = h2_dependency_parse(at);
+        c->rx.self_dependent = c->rx.depends.on == f->stream;
+        at += H2_DEPENDENCY_SIZE;
+        n -= H2_DEPENDENCY_SIZE;
     }
     if ((uint32_t)pad > n && !h2_glitched(c, H2_GLITCH_PADDING, 1))
         return;

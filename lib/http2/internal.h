@@ -40,9 +40,9 @@ struct h2_trailers {
 struct h2_stream {
     struct http_stream http;
     struct h2_conn *conn;
-    struct sched_node node; /* in conn->sched */
-    struct list crediting;  /* in conn->crediting */
-    struct list leaving;    /* closed: in conn->leaving, then in conn->done */
+    struct sched_tree_node place; /* its node is in conn->sched, all of it in the tree of TREE */
+    struct list crediting;        /* in conn->crediting */
+    struct list leaving;          /* closed: in conn->leaving, then in conn->done */
     uint32_t id;
     uint8_t state; /* enum h2_state */
     uint8_t flags; /* enum h2_stream_flag */
@@ -85,7 +85,7 @@ static inline struct h2_stream *h2_stream_of(struct stream *s)
 
 static inline struct h2_stream *h2_stream_of_node(struct sched_node *n)
 {
-    return container_of(n, struct h2_stream, node);
+    return container_of(n, struct h2_stream, place.node);
 }
 
 static inline bool h2_has(const struct h2_conn *c, enum h2_conn_flag f)

@@ -102,7 +102,7 @@ static void put_data(struct h2_conn *c, struct h2_stream *s, uint8_t *out, uint3
     h2_expect_updates(c);
     c->sent += n;
     c->tx_frames++;
-    sched_charge(&c->sched, &s->node, H2_FRAME_HEADER + n, false);
+    sched_charge(&c->sched, &s->place.node, H2_FRAME_HEADER + n, false);
     if (end)
         s->flags |= H2_STREAM_END_SAID;
     stream_acked(st, n);

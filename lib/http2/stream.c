@@ -22,7 +22,7 @@ static bool can_receive(const struct h2_stream *s)
 
 bool h2_stream_ok(const struct h2_stream *s)
 {
-    bool sends = sched_is_ready(&s->node);
+    bool sends = sched_is_ready(&s->place.node);
     bool bytes = vec_queue_bytes(&s->http.stream.out) > 0;
     if (sends && !(bytes && s->send_window > 0 && can_send(s) && (s->flags & H2_STREAM_SENDS)))
         return false;
@@ -81,7 +81,8 @@ static void detach(struct h2_stream *s, enum h2_closed how)
     assert(s->state != H2_CLOSED && "it closes once");
     s->state = H2_CLOSED;
     stop_receiving(s);
-    sched_remove(&c->sched, &s->node);
+    sched_remove(&c->sched, &s->place.node);
+    h2_priority_close(s);
     list_remove(&s->crediting);
     set_wanting(s, false);
     awaits_no_more(s);
@@ -217,10 +218,10 @@ void h2_stream_look(struct h2_stream *s)
     bool bytes = vec_queue_bytes(&st->out) > 0;
     set_wanting(s, may && bytes);
     if (may && bytes && s->send_window > 0) {
-        sched_ready(&s->conn->sched, &s->node);
+        sched_ready(&s->conn->sched, &s->place.node);
         return;
     }
-    sched_remove(&s->conn->sched, &s->node);
+    sched_remove(&s->conn->sched, &s->place.node);
     if (may && !bytes && (st->bits & STREAM_OUT_END))
         send_end(s);
 }
@@ -325,9 +326,8 @@ struct h2_stream *h2_stream_open(struct h2_conn *c, uint32_t id,
     stream_set_marks(&s->http.stream, H2_STREAM_HIGH, H2_STREAM_LOW);
     s->http.http = &http_carrier;
     s->http.peer = c->peer;
-    struct sched_priority priority = sched_priority_default;
-    priority.order = id;
-    sched_node_init(&s->node, &priority);
+    sched_tree_node_init(&s->place);
+    s->place.node.p.order = id;
     list_init(&s->crediting);
     list_init(&s->leaving);
     s->send_window = c->peers.initial_window;

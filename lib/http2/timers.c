@@ -72,6 +72,7 @@ static void tidy(struct h2_conn *c)
     struct mem *mem = h2_mem(c);
     c->held = c->arrived = 0;
     h2_streams_tidy(&c->streams, mem);
+    h2_priorities_tidy(c);
     if (h2_queue_bytes(&c->out) == 0)
         h2_queue_tidy(&c->out, mem);
     if (c->rx.used == 0) {

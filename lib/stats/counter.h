@@ -128,6 +128,8 @@
     X(H2_LIMIT_BOMB, "h2_limit_bomb", "connections ended for heads beyond all measure")           \
     X(H2_LIMIT_MEMORY, "h2_limit_memory", "connections ended for the memory they pinned")         \
     X(H2_LIMIT_STREAMS, "h2_limit_streams", "connections drained at their last stream")           \
+    X(H2_PRIORITIES_LOST, "h2_priorities_lost",                                                   \
+      "priorities not kept or not followed, for they are too many or too deep")                   \
     X(H2_DRAINED, "h2_drained", "connections drained for glitches")                               \
     X(H2_GLITCH_EMPTY_DATA, "h2_glitch_empty_data", "glitches, see http2/glitch.h")               \
     X(H2_GLITCH_SMALL_DATA, "h2_glitch_small_data", "glitches")                                   \
