@@ -128,7 +128,7 @@ struct tunnel *tunnel_create(struct connect *c, struct http_stream *s, const str
     t->connect = c;
     t->client = s;
     t->peer = *s->peer;
-    strncpy(t->listener, t->peer.listener, sizeof(t->listener) - 1);
+    tunnel_copy_text(t->listener, t->peer.listener, sizeof(t->listener));
     t->peer.listener = t->listener;
     t->proxy = t->peer.context;
     proxy_hold(t->proxy, t->peer.env->worker);

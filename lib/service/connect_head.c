@@ -154,7 +154,7 @@ static void identify(struct tunnel *t, const struct http_head *h)
     const char *named = t->peer.user;
     t->peer.user = t->user; /* the other is the client's connection's */
     if (o->certificate && named) {
-        strncpy(t->user, named, PROXY_USER_MAX);
+        tunnel_copy_text(t->user, named, sizeof(t->user));
         tunnel_go(t);
         return;
     }

@@ -118,6 +118,15 @@ static inline void tunnel_enter(struct tunnel *t)
     t->connect->now = t->connect->http->now;
 }
 
+/* As much of `from` as `room` holds with a NUL behind it. */
+static inline void tunnel_copy_text(char *to, const char *from, size_t room)
+{
+    size_t n = 0;
+    for (; n < room - 1 && from[n]; n++)
+        to[n] = from[n];
+    to[n] = 0;
+}
+
 /* connect.c */
 /* For s and what it asks for, with a search for target. NULL: no memory, or too many. */
 struct tunnel *tunnel_create(struct connect *c, struct http_stream *s, const struct http_head *h,
