@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "app/file.h"
-#include "base/siphash.h"
 
 struct user {
     const char *name; /* both in the file's bytes */
@@ -22,7 +21,7 @@ struct user {
 struct credentials {
     unsigned holders;
     bool exposed;
-    struct siphash_key key; /* of decoys: nobody can tell which name has which */
+    uint32_t seed; /* of decoys: nobody can tell which name has which */
     struct file file;
     unsigned n;
     unsigned room;
@@ -230,15 +229,13 @@ static void destroy(struct credentials *c)
     free(c);
 }
 
-static bool make_key(struct load *l)
+static bool make_seed(struct load *l)
 {
-    uint8_t seed[16];
-    if (getrandom(seed, sizeof(seed), 0) != sizeof(seed)) {
-        refuse(l, "no random bytes: %s", strerror(errno));
-        return false;
-    }
-    l->to->key = siphash_key_from(seed);
-    return true;
+    uint32_t *seed = &l->to->seed;
+    if (getrandom(seed, sizeof(*seed), 0) == sizeof(*seed))
+        return true;
+    refuse(l, "no random bytes: %s", strerror(errno));
+    return false;
 }
 
 struct credentials *credentials_load(const char *path, const struct config_place *place,
@@ -250,7 +247,7 @@ struct credentials *credentials_load(const char *path, const struct config_place
         return NULL;
     }
     l.to->holders = 1;
-    if (make_key(&l) && read_file(&l)) {
+    if (make_seed(&l) && read_file(&l)) {
         read_lines(&l);
         sort(&l);
     }
@@ -299,5 +296,8 @@ const char *credentials_find(const struct credentials *c, const char *name)
 
 const char *credentials_decoy(const struct credentials *c, const char *name)
 {
-    return c->n ? c->user[siphash13(&c->key, name, strlen(name)) % c->n].hash : NULL;
+    uint32_t at = c->seed;
+    for (; *name; name++)
+        at = (at ^ (unsigned char)*name) * 16777619u; /* Fowler, Noll and Vo */
+    return c->n ? c->user[at % c->n].hash : NULL;
 }

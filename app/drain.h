@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/tick.h"
+#include "stack/stack.h"
 
 struct runtime;
 
