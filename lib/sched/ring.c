@@ -13,6 +13,11 @@
  * work before anybody sends. So the quantum grows: it is the settings', or as much as the largest
  * debt among the ready asks for (a frame or message larger than the settings' quantum), until
  * nobody is ready. All have the same quantum, so it stays fair; each visit sends something.
+ *
+ * With many nodes each turn would wait for the next one's memory, of which nobody knows the address
+ * before the last one's has come. So each node remembers who came SCHED_AHEAD turns after it in the
+ * last round (`ahead`), which is fetched when its own turn ends: a jump pointer (Luk, Mowry 1996).
+ * It is a hint, and may point to what is gone; nobody reads what is there by it.
  */
 #include "sched/ring.h"
 
@@ -25,7 +30,21 @@ static void ring_enter(struct sched *s, struct sched_node *n)
 
 static void ring_leave(struct sched *s, struct sched_node *n)
 {
+    for (unsigned i = 0; i < SCHED_AHEAD; i++) {
+        if (s->lately[i] == n)
+            s->lately[i] = NULL;
+    }
     ring_remove(&s->class[0].ring, &n->ring);
+}
+
+/* n has had its turn. */
+static void ring_fetch(struct sched *s, struct sched_node *n)
+{
+    struct sched_node **before = &s->lately[s->turns++ % SCHED_AHEAD];
+    if (*before)
+        (*before)->ahead = n;
+    *before = n;
+    __builtin_prefetch(n->ahead, 1);
 }
 
 static struct sched_node *ring_first(const struct sched *s)
@@ -50,6 +69,10 @@ size_t sched_ring_count_ok(struct list *ring)
 
 static bool ring_ok(const struct sched *s)
 {
+    for (unsigned i = 0; i < SCHED_AHEAD; i++) {
+        if (s->lately[i] && !s->lately[i]->ready)
+            return false;
+    }
     return sched_ring_count_ok(s->class[0].ring) == s->n;
 }
 
@@ -58,8 +81,10 @@ static bool ring_ok(const struct sched *s)
 static void round_robin_charge(struct sched *s, struct sched_node *n, uint32_t bytes, bool part)
 {
     (void)bytes;
-    if (!part)
-        ring_to_back(&s->class[0].ring, &n->ring);
+    if (part)
+        return;
+    ring_to_back(&s->class[0].ring, &n->ring);
+    ring_fetch(s, n);
 }
 
 const struct sched_rules sched_round_robin = {
@@ -89,8 +114,11 @@ static void packet_charge(struct sched *s, struct sched_node *n, uint32_t bytes,
 /* RFC 8260 3.3. But for a message that may not be interleaved, which goes on in the next packet. */
 static void packet_end(struct sched *s)
 {
-    if (s->filling && !s->held)
-        s->class[0].ring = s->class[0].ring->next;
+    if (s->filling && !s->held) {
+        struct list *first = s->class[0].ring;
+        ring_to_back(&s->class[0].ring, first);
+        ring_fetch(s, sched_of_ring(first));
+    }
     s->filling = false;
 }
 
@@ -146,6 +174,8 @@ static void deficit_leave(struct sched *s, struct sched_node *n)
 static void deficit_charge(struct sched *s, struct sched_node *n, uint32_t bytes, bool part)
 {
     sched_deficit_charge(s, &s->class[0].ring, n, bytes, s->held == n, part);
+    if (!n->begun)
+        ring_fetch(s, n);
 }
 
 static bool deficit_ok(const struct sched *s)

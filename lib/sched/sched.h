@@ -72,6 +72,8 @@ struct sched_node {
     /* DEFICIT, URGENCY: what is left of its turn, or its debt. WEIGHTED: what a division left */
     int64_t deficit;
     struct sched_priority p;
+    const void
+        *ahead; /* of those in turn: who came some turns after it the last time, or was there */
     bool ready;
     bool begun; /* DEFICIT, URGENCY: it has the quantum of its turn already */
     struct {
@@ -92,6 +94,8 @@ struct sched_class {
     uint64_t due;            /* URGENCY: see urgency.c */
 };
 
+#define SCHED_AHEAD 8u /* turns */
+
 struct sched_tree_node;
 
 struct sched {
@@ -109,7 +113,13 @@ struct sched {
         uint64_t now;                 /* WEIGHTED, RANDOM: virtual time, the key last served */
         struct sched_tree_node *tree; /* TREE: the root, which its owner sets after sched_init */
     };
-    struct sched_class class[SCHED_URGENCIES];
+    union {
+        struct sched_class class[SCHED_URGENCIES];
+        struct { /* DEFICIT, ROUND_ROBIN, PACKET */
+            struct sched_class only;
+            struct sched_node *lately[SCHED_AHEAD]; /* had the last turns, and are ready still */
+        };
+    };
 };
 
 _Static_assert(sizeof(struct sched) <= 256, "it is in every connection");
