@@ -292,6 +292,7 @@ static void begin_round(struct tcp_receiver *r, tick_t now)
     r->round_end = r->right;
     r->round_before = r->round_bytes;
     r->round_bytes = 0;
+    r->slow = false;
 }
 
 /* A round is a round trip, by its estimate. When there is data in it that could not be sent before
@@ -307,7 +308,8 @@ static void count_round(struct tcp_receiver *r, uint32_t n, tick_t now)
     tick_t round = r->rtt > ROUND_MIN ? r->rtt : ROUND_MIN;
     if (r->rtt == 0 || took < round)
         return;
-    if (!r->lean && took <= ROUND_LATE * round)
+    /* Where the service is what is slow, more would only wait, or be lost on its way. */
+    if (!r->lean && !r->slow && took <= ROUND_LATE * round)
         grow(r);
     begin_round(r, now);
 }
@@ -339,6 +341,7 @@ uint16_t receiver_window(struct tcp_receiver *r, bool syn, bool lean)
 {
     uint8_t scale = syn ? 0 : r->scale; /* RFC 7323 2.2: that of a SYN is never scaled */
     uint32_t known = offered(r);
+    r->slow |= r->unconsumed > r->size / 4;
     uint32_t room = min_u32(window_room(r), (uint32_t)UINT16_MAX << scale);
     if (lean || room < known)
         room = known;

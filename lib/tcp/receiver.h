@@ -14,7 +14,7 @@
  * credit scheme: bytes given to the service and not consumed are not offered again. Its size grows
  * with what the service consumes in a round trip (dynamic right-sizing: Fisk and Feng, 2001): to
  * twice that, so that the window is not what limits a sender, and by as much more as a sender in
- * slow start will have doubled when it hears of it.
+ * slow start will have doubled when it hears of it. Not where the service is what is slow.
  *
  * Of bytes that come twice the first stay; of two ends, too. An end before data that waits behind a
  * gap cuts that off, for nothing can follow it.
@@ -58,6 +58,7 @@ struct tcp_receiver {
     uint8_t ack;   /* enum receiver_ack: what is due */
     uint8_t quick; /* segments still to be acknowledged at once: at the start, after gaps */
     bool dsack_due;
+    bool slow;             /* in this round the service had much before it when we spoke */
     struct tcp_sack dsack; /* to be told with the next ACK; valid with dsack_due */
     uint32_t ack_delay;    /* the most, in ticks (settings.delayed_ack) */
     tick_t ack_due;        /* with RECEIVER_ACK_DELAYED */
