@@ -28,8 +28,8 @@
 #define SMALL       100u   /* nghttp2's, so that windows of 2^31 last */
 
 struct stream {
-    struct sched_node node;
-    uint8_t rest[424];
+    _Alignas(64) struct sched_node node;
+    uint8_t rest[416];
 };
 
 struct bench {
@@ -230,7 +230,7 @@ static void bench_open(struct bench *b, enum sched_policy policy, uint32_t n)
     struct rng r;
     rng_seed(&r, n);
     *b = (struct bench){.policy = policy, .n = n};
-    b->stream = must(calloc(n, sizeof(*b->stream)), "memory");
+    b->stream = must(aligned_alloc(64, n * sizeof(*b->stream)), "memory");
     b->order = must(calloc(n, sizeof(*b->order)), "memory");
     b->array = must(calloc(n, sizeof(struct stream *)), "memory");
     sched_settings_fill(&b->settings);
