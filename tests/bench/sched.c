@@ -11,6 +11,8 @@
  * key), and a queue whose first is shifted out of an array, as prior art had them.
  */
 
+#define _POSIX_C_SOURCE 200809L /* clock_gettime */
+
 #include <nghttp2/nghttp2.h>
 #include <stdio.h>
 #include <stdlib.h>
