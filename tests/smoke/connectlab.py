@@ -187,16 +187,15 @@ class ConnectPair(H2Pair):
 
     # What is told of tunnels.
 
-    def tunnels(self):
-        """Those that there are."""
-        return self.app.get("/v1/tunnels")["tunnels"]
-
-    def kill_tunnel(self, row):
-        self.app.get(f"/v1/tunnels/{row['id']}", "DELETE")
+    @staticmethod
+    def ended(snapshot, why=""):
+        """How many tunnels have, for that reason or for any."""
+        rows = [r for r in snapshot.value.items() if r[0][0] == "millrace_tunnels_ended_total"]
+        return sum(n for (_, labels), n in rows if f'end="{why}' in labels)
 
     def _all_are_told(self):
         now = self.app.snapshot()
-        ended = sum(n for (k, _), n in now.value.items() if k == "millrace_tunnels_ended_total")
+        ended = self.ended(now)
         still = now.count("h2_streams_opened") - now.count("h2_streams_closed")
         told = now.value["millrace_access_log_written_total", ""]
         return now.count("tunnels") + still == 0 and ended == told

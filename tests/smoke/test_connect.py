@@ -416,9 +416,9 @@ def gives_up_who_does_not_answer(given):
 
 
 def tells_of_each_at_its_end(given):
-    """A line of the log."""
+    """A line of the log, and a counter."""
     given.forget_log()
-    content = data(1000)
+    before, content = given.app.snapshot(), data(1000)
     with given.proxied(SECURE) as client:
         dialogue(client.open(literal(TARGET4, targets.ECHO)), content)
         client.request(literal(TARGET6, targets.REFUSE)).failed()
@@ -431,6 +431,9 @@ def tells_of_each_at_its_end(given):
     assert 0 < one["connected_us"] <= one["duration_us"] and "resolved_us" not in one, one
     assert (two["outcome"], two["status"]) == ("refused", 502) and "target" not in two, two
     assert three["outcome"] == "client_reset" and three["target"] in (TARGET4, TARGET6), three
+    now = given.app.snapshot()
+    for why in "done", "refused", "client_reset":
+        assert given.ended(now, why) - given.ended(before, why) == 1, why
     assert three["authority"] == f"host.test:{targets.ECHO}" and three["resolved_us"] > 0, three
 
 
@@ -475,5 +478,12 @@ if __name__ == "__main__":
         tap.Group("af_xdp", ConnectPair, *BYTES, *ENDS, *ERRORS, leaves_nothing),
         tap.Group(
             "af_packet", functools.partial(ConnectPair, "af_packet"), *BYTES, *ENDS, leaves_nothing
+        ),
+        tap.Group(
+            "two workers",
+            functools.partial(ConnectPair, config={"workers": {"cores": [0, 1]}}),
+            *BYTES,
+            *ENDS,
+            leaves_nothing,
         ),
     )

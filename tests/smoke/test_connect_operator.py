@@ -1,0 +1,244 @@
+#!/usr/bin/env -S python3 -B
+# SPDX-License-Identifier: BSD-3-Clause
+"""What an operator of a proxy sees and does: timeouts, new rules, users and certificates under open
+tunnels, and a drain."""
+import functools
+import signal
+import time
+
+import tap
+import targets
+from connect_client import basic
+from connectlab import (
+    BASIC,
+    BRIEF,
+    HASTY,
+    SECONDS,
+    SECURE,
+    TARGET4,
+    ConnectPair,
+    literal,
+)
+from h2client import trusting
+from h2lab import FIRST, certificate
+from machine import poll
+from targets import ECHO
+from tcp import same
+
+LAST = 2**31 - 1  # RFC 9113 6.8: of the first GOAWAY of two
+HERE = literal(TARGET4, ECHO)
+DENIED = 403, "http_request_denied"
+SLOW = 5  # times as long as it should take: the machine is busy
+
+
+def talk(tunnel, seconds):
+    """Without a pause, for so long or until its end; how long it was."""
+    start = time.monotonic()
+    while time.monotonic() - start < seconds and not tunnel.over():
+        tunnel.offer(b"x")
+        tunnel.client.until("an echo", lambda: tunnel.body or tunnel.over())
+        tunnel.body.clear()
+    return time.monotonic() - start
+
+
+def ended_after(given, tunnel, least, port, why):
+    """By a reset of both sides."""
+    start = time.monotonic()
+    tunnel.client.until("its end", tunnel.over)
+    took = time.monotonic() - start
+    assert tunnel.reset is not None and least * 0.9 <= took <= least * SLOW, (tunnel.reset, took)
+    assert given.targets.ended(port)["end"] == "rst"
+    row = given.tunnels_logged(1)[0]
+    assert row["outcome"] == why, row
+
+
+# ---- timeouts ----
+
+
+def ends_an_idle_tunnel(given):
+    given.forget_log()
+    with given.proxied(HASTY) as client:
+        tunnel = client.open(HERE)
+        took = talk(tunnel, 2 * SECONDS)
+        assert took >= 2 * SECONDS and not tunnel.over(), "it was not idle"
+        ended_after(given, tunnel, SECONDS, ECHO, "idle_timeout")
+
+
+def ends_a_half_open_tunnel(given):
+    given.forget_log()
+    with given.proxied(HASTY) as client:
+        tunnel = client.open(literal(TARGET4, targets.STUCK))
+        tunnel.end()
+        ended_after(given, tunnel, SECONDS, targets.STUCK, "half_open_timeout")
+
+
+def ends_an_old_tunnel(given):
+    """However busy it is."""
+    given.forget_log()
+    with given.proxied(BRIEF) as client:
+        tunnel = client.open(HERE)
+        took = talk(tunnel, SLOW * SECONDS)
+        assert tunnel.reset is not None and SECONDS * 0.9 <= took < SLOW * SECONDS, took
+        assert given.targets.ended(ECHO)["end"] == "rst"
+        assert given.tunnels_logged(1)[0]["outcome"] == "lifetime"
+
+
+def ends_tunnels_of_who_has_vanished(given):
+    """Nothing comes from the client any more, not even an end."""
+    client = given.proxied(HASTY)
+    tunnels = [client.open(HERE) for _ in range(3)]
+    for tunnel in tunnels:
+        same(tunnel.ask(b"hello"), b"hello")
+    with given.cut():
+        for _ in tunnels:
+            assert given.targets.ended(ECHO)["end"] == "rst"
+        client.abort()
+
+
+# ---- reloads ----
+
+
+def rules_for(given, name, *rules):
+    """Those of the others as they are."""
+    others = [r for r in given.app.config["rules"] if r["proxy"] != name]
+    return others + [{"proxy": name, **r} for r in rules]
+
+
+def takes_new_rules_under_a_tunnel(given):
+    """Those of the same connection, too, hold for its next tunnel."""
+    usual = given.app.config["rules"]
+    with given.proxied(SECURE) as client:
+        tunnel = client.open(HERE)
+        deny = {"action": "deny", "ports": [str(ECHO)]}
+        given.reload(rules=rules_for(given, "open", deny, {"action": "allow"}))
+        poll("the new rules", 10, lambda: client.request(HERE).answer() == 403, step=0.02)
+        assert client.request(HERE).failed() == DENIED
+        same(tunnel.ask(b"hello"), b"hello")
+        client.open(literal(TARGET4, targets.GREET))
+        given.reload(rules=usual)
+        poll("the old rules", 10, lambda: client.request(HERE).answer() == 200, step=0.02)
+        same(tunnel.ask(b"hello"), b"hello")
+
+
+def takes_new_users_under_a_tunnel(given):
+    """Who is no user any more keeps the tunnels of before, and gets no other."""
+    field = "proxy-authorization", basic("bob", "p:a:s:s")
+    with given.proxied(BASIC) as client:
+        tunnel = client.open(HERE, field)
+        with open(given.users_file, encoding="ascii") as file:
+            users = file.read()
+        given.write_users("".join(u for u in users.splitlines(True) if not u.startswith("bob:")))
+        given.reload()
+        poll("the new users", 10, lambda: client.request(HERE, field).answer() == 407, step=0.02)
+        same(tunnel.ask(b"hello"), b"hello")
+        given.write_users(users)
+        given.reload()
+        poll("the old users", 10, lambda: client.request(HERE, field).answer() == 200, step=0.02)
+
+
+def takes_a_new_certificate_under_a_tunnel(given):
+    with given.proxied(SECURE) as client:
+        tunnel = client.open(HERE)
+        old = shown_certificate(given)
+        certificate(given.directory, "first", [FIRST])
+        given.reload()
+        poll("the new certificate", 10, lambda: shown_certificate(given) != old, step=0.05)
+        same(tunnel.ask(b"hello"), b"hello")
+
+
+def shown_certificate(given):
+    sock = given.connect(SECURE)
+    with trusting().wrap_socket(sock) as tls:
+        return tls.getpeercert(True)
+
+
+# ---- the end ----
+
+
+def drained(given, client, tunnel):
+    """GOAWAY twice; the tunnel does not notice, and no other is begun."""
+    client.until("both GOAWAYs", lambda: len(client.goaways) >= 2)
+    assert client.goaways == [(LAST, 0), (tunnel.stream, 0)], client.goaways
+    same(tunnel.ask(b"hello"), b"hello")
+
+
+def draining(given):
+    return given.app.get("/v1/drain")["drain"]
+
+
+def drains_when_told(given):
+    """The connections there are: who comes anew is welcome."""
+    with given.proxied(SECURE) as client:
+        tunnel = client.open(HERE)
+        given.app.get("/v1/drain", "POST", {})
+        drained(given, client, tunnel)
+        told = draining(given)
+        assert (told["state"], told["connections"]) == ("draining", 1), told
+        with given.proxied(SECURE) as another:
+            another.open(HERE).cancel()
+        same(tunnel.ask(b"hello"), b"hello")
+        tunnel.end()
+        same(tunnel.rest(), b"")
+        poll("the proxy closes", 10, lambda: not client.step())
+    poll("it is over", 10, lambda: draining(given) is None, step=0.02)
+
+
+def drains_to_a_deadline_when_told(given):
+    with given.proxied(SECURE) as client:
+        tunnel = client.open(HERE)
+        given.app.get("/v1/drain", "POST", {"timeout_seconds": SECONDS})
+        drained(given, client, tunnel)
+        assert given.targets.ended(ECHO)["end"] == "rst"
+        poll("it is over", 10, lambda: draining(given) is None, step=0.02)
+
+
+def drains_at_a_signal(given):
+    """SIGTERM: tunnels come to their end, then the appliance does."""
+    with given.proxied(SECURE) as client:
+        tunnel = client.open(HERE)
+        given.app.process.send_signal(signal.SIGTERM)
+        drained(given, client, tunnel)
+        assert given.app.running()
+        tunnel.end()
+        same(tunnel.rest(), b"")
+        assert given.app.process.wait(20) == 0, given.app.log_text()[-2000:]
+    assert given.targets.ended(ECHO)["end"] == "fin"
+
+
+def drains_to_a_deadline(given):
+    """Who does not end is ended."""
+    with given.proxied(SECURE) as client:
+        tunnel = client.open(HERE)
+        given.app.process.send_signal(signal.SIGTERM)
+        drained(given, client, tunnel)
+        assert given.app.process.wait(20) == 0, given.app.log_text()[-2000:]
+    assert given.targets.ended(ECHO)["end"] == "rst"
+
+
+def leaves_nothing(given):
+    given.nothing_is_left(30)
+
+
+if __name__ == "__main__":
+    tap.main(
+        tap.Group(
+            "af_xdp",
+            ConnectPair,
+            ends_an_idle_tunnel,
+            ends_a_half_open_tunnel,
+            ends_an_old_tunnel,
+            ends_tunnels_of_who_has_vanished,
+            takes_new_rules_under_a_tunnel,
+            takes_new_users_under_a_tunnel,
+            takes_a_new_certificate_under_a_tunnel,
+            drains_when_told,
+            drains_to_a_deadline_when_told,
+            leaves_nothing,
+        ),
+        tap.Group("drained", ConnectPair, drains_at_a_signal),
+        tap.Group(
+            "drained in a hurry",
+            functools.partial(ConnectPair, config={"http2": {"drain-timeout-s": 2}}),
+            drains_to_a_deadline,
+        ),
+    )
