@@ -16,7 +16,6 @@
 #include "app/questions.h"
 #include "app/resolver.h"
 #include "app/verifier.h"
-#include "base/tick.h"
 
 struct answers {
     int epoll; /* of the three below; readable when there is something to do */

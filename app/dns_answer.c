@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-#include "base/bytes.h"
-
 /*
  * RFC 1035 4.1.1 and 4.1.3: the header is 12 bytes, of which the last 8 are how many questions,
  * answers, authorities and additional records follow; a record is

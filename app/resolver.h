@@ -17,9 +17,6 @@
 #include <stdint.h>
 
 #include "app/questions.h"
-#include "base/mem.h"
-#include "base/tick.h"
-#include "wire/addr.h"
 
 #define RESOLVER_SERVERS_MAX    8u
 #define RESOLVER_HOSTS_MAX      4096u

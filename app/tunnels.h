@@ -10,7 +10,6 @@
 #include <stdbool.h>
 
 #include "app/questions.h"
-#include "base/tick.h"
 #include "service/connect.h"
 
 struct worker;
