@@ -278,7 +278,7 @@ void connect_verified(struct connect *c, handle_t id, enum connect_outcome o, ti
 {
     struct tunnel *t = slab_get(c->tunnels, id);
     c->now = now;
-    if (!t || t->state != TUNNEL_STATE_VERIFYING || !t->client)
+    if (!t || t->state != TUNNEL_STATE_VERIFYING || !t->search)
         return;
     if (o == CONNECT_OK) {
         login_remember(t);

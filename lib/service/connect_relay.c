@@ -17,19 +17,27 @@ static struct stream *client_of(const struct tunnel *t)
 
 /* ---- the user's bytes a second ---- */
 
+/* Until bytes may pass, or there are none to be had: what is taken may be less than what is owed.
+ */
+static void borrow(struct tunnel *t)
+{
+    tick_t again = TICK_NEVER;
+    uint32_t n;
+    do {
+        n = proxy_take(t->account, LEASE, t->connect->now, &again);
+        t->allowance += n;
+    } while (n > 0 && t->allowance <= 0);
+    t->paused = t->allowance <= 0;
+    t->resume_at = again;
+}
+
 /* n more have passed. */
 static void charge(struct tunnel *t, uint32_t n)
 {
     t->active = t->connect->now;
     t->allowance -= n;
-    if (t->allowance > 0 || t->paused)
-        return;
-    tick_t again = TICK_NEVER;
-    t->allowance += proxy_take(t->account, LEASE, t->connect->now, &again);
-    if (t->allowance > 0)
-        return;
-    t->paused = true;
-    t->resume_at = again;
+    if (t->allowance <= 0 && !t->paused)
+        borrow(t);
 }
 
 /* ---- taking or not ---- */
@@ -53,10 +61,7 @@ static void look_both(struct tunnel *t)
 
 void relay_resume(struct tunnel *t)
 {
-    tick_t again = TICK_NEVER;
-    t->allowance += proxy_take(t->account, LEASE, t->connect->now, &again);
-    t->paused = t->allowance <= 0;
-    t->resume_at = again;
+    borrow(t);
     look_both(t);
 }
 
@@ -197,6 +202,20 @@ static const struct stream_service target = {.name = "connect",
 
 /* ---- the client's side ---- */
 
+/* The target was reset; or it is not there yet and this side was, for until then it is held. Then
+ * no target is looked for any more, to which what follows would go behind a hole. */
+static void client_data_lost(struct tunnel *t, struct pkt *view)
+{
+    struct stream *s = client_of(t);
+    pkt_free(view);
+    stream_consume(s, stream_unconsumed(s));
+    if (t->target_lost)
+        pass_on_reset(t);
+    else
+        search_end(t);
+    tunnel_settle(t);
+}
+
 static void client_data(struct stream *s, struct pkt *view, bool end)
 {
     struct tunnel *t = s->user;
@@ -205,9 +224,8 @@ static void client_data(struct stream *s, struct pkt *view, bool end)
         t->client_ended = true;
         t->state = t->target ? TUNNEL_STATE_HALF_CLOSED : t->state;
     }
-    if (!t->target) { /* it was reset, or this side was before it was there */
-        pkt_free(view);
-        stream_consume(s, stream_unconsumed(s));
+    if (!t->target) {
+        client_data_lost(t, view);
         return;
     }
     if (view) {
