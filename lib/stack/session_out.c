@@ -8,7 +8,8 @@
  *
  * Nor does what a peer leaves there keep others out: a connection may have a part of what is free
  * of half of TCP's memory. Many that read nothing have little each, and the other half is for what
- * arrives and for new ones.
+ * arrives and for new ones. One that reads has a record at least: what waits for it, as of tunnels,
+ * may be what fills the memory.
  */
 #include <string.h>
 
@@ -18,6 +19,7 @@
 #define UNSENT_AHEAD (2 * TLS_RECORD_MAX)
 #define FREE_PARTS   8
 #define PART_LEAST   2700 /* two segments of a usual path, which are acknowledged at once */
+#define PART_MOVING  (TLS_RECORD_MAX + 2048) /* a record with what TLS adds, of one that reads */
 
 static struct tcp_conn *tcp_of(const struct session *x)
 {
@@ -29,7 +31,9 @@ static uint32_t part_of_memory(const struct tcp_conn *c)
 {
     uint64_t most = c->tcp->memory_max / 2;
     uint64_t part = c->tcp->memory < most ? (most - c->tcp->memory) / FREE_PARTS : 0;
-    return part < PART_LEAST ? PART_LEAST : part > UINT32_MAX ? UINT32_MAX : (uint32_t)part;
+    bool moving = sender_room(&c->sender) >= TLS_RECORD_MAX && tcp_usable(c) >= TLS_RECORD_MAX;
+    uint32_t least = moving ? PART_MOVING : PART_LEAST;
+    return part < least ? least : part > UINT32_MAX ? UINT32_MAX : (uint32_t)part;
 }
 
 /* Whoever waits for that has something under way, and goes on when it arrives (session_sent). */

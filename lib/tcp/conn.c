@@ -62,10 +62,22 @@ static struct tcp_conn *conn_of(struct stream *s)
     return container_of(s, struct tcp_conn, stream);
 }
 
+/*
+ * What a receive window may grow to by the memory that is free: a part of what is left of a
+ * quarter, so that windows of many together, were they all filled, leave room for what they are to
+ * be sent on by.
+ */
+static uint32_t window_most(const struct tcp *t)
+{
+    uint64_t most = t->memory_max / 4;
+    uint64_t part = t->memory < most ? (most - t->memory) / 4 : 0;
+    return part < UINT32_MAX ? (uint32_t)part : UINT32_MAX;
+}
+
 static void carrier_consume(struct stream *s, uint32_t n)
 {
     struct tcp_conn *c = conn_of(s);
-    if (receiver_consumed(&c->receiver, n, c->tcp->now))
+    if (receiver_consumed(&c->receiver, n, window_most(c->tcp), c->tcp->now))
         c->tcp->wake(c);
 }
 

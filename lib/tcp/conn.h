@@ -237,6 +237,13 @@ void tcp_prune(struct tcp_conn *c);
 
 /* Bytes queued that were never sent. */
 uint64_t tcp_unsent(const struct tcp_conn *c);
+/* Sequence numbers that the peer's window leaves after nxt. */
+static inline uint32_t tcp_usable(const struct tcp_conn *c)
+{
+    int32_t used = seq32_diff(c->sender.nxt, c->sender.una);
+    assert(used >= 0 && "una is never past nxt");
+    return (uint32_t)used < c->snd_wnd ? c->snd_wnd - (uint32_t)used : 0;
+}
 
 /* Memory that it holds for its peer, in tcp->memory. */
 uint32_t tcp_cost(const struct tcp_conn *c);

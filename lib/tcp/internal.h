@@ -83,14 +83,6 @@ static inline bool conn_may_send(const struct tcp_conn *c)
            c->state == TCP_FIN_WAIT_1 || c->state == TCP_CLOSING || c->state == TCP_LAST_ACK;
 }
 
-/* Sequence numbers that the peer's window leaves after nxt. */
-static inline uint32_t conn_usable(const struct tcp_conn *c)
-{
-    int32_t used = seq32_diff(c->sender.nxt, c->sender.una);
-    assert(used >= 0 && "una is never past nxt");
-    return (uint32_t)used < c->snd_wnd ? c->snd_wnd - (uint32_t)used : 0;
-}
-
 /* conn.c */
 void conn_set_state(struct tcp_conn *c, enum tcp_state to);
 /* The peer's numbers start at irs. */

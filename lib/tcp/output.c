@@ -318,7 +318,7 @@ static bool next_new(const struct tcp_conn *c, uint32_t *len, bool *fin)
     const struct inflight *f = &c->sender.inflight;
     if (!conn_may_send(c) || !conn_has_new(c) || f->tail - f->head >= f->max)
         return false;
-    uint32_t usable = conn_usable(c);
+    uint32_t usable = tcp_usable(c);
     uint32_t room = sender_room(&c->sender);
     if (usable == 0 || room == 0)
         return false;
@@ -357,7 +357,7 @@ static uint32_t widen_for_tso(const struct tcp_conn *c, uint32_t len, uint32_t m
     if (!c->path.tso || !c->path.multi || len < c->sender.mss)
         return len;
     uint64_t n = conn_unsent(c);
-    uint32_t usable = conn_usable(c), room = sender_room(&c->sender);
+    uint32_t usable = tcp_usable(c), room = sender_room(&c->sender);
     const struct inflight *f = &c->sender.inflight;
     uint64_t records = f->mask + 1 - (f->tail - f->head); /* that need no memory any more */
     n = n < records * c->sender.mss ? n : records * c->sender.mss;
@@ -424,7 +424,7 @@ static unsigned send_tlp(struct tcp_conn *c, tick_t now)
     if (sender_idle(&c->sender) || f->sacked > 0 || f->lost > 0) /* word of it has come meanwhile */
         return 0;
     uint64_t unsent = conn_unsent(c);
-    uint32_t usable = conn_usable(c);
+    uint32_t usable = tcp_usable(c);
     uint32_t len = c->sender.mss;
     len = len < unsent ? len : (uint32_t)unsent;
     len = len < usable ? len : usable;
@@ -461,7 +461,7 @@ static unsigned send_window_probe(struct tcp_conn *c, tick_t now)
     struct tcp_options options;
     fill_options(c, false, now, &options);
     uint64_t unsent = conn_unsent(c);
-    uint32_t usable = conn_usable(c), most = payload_room(c, &options);
+    uint32_t usable = tcp_usable(c), most = payload_room(c, &options);
     bool beyond = usable == 0;
     if (beyond)
         usable = 1;

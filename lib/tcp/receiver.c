@@ -274,12 +274,12 @@ static uint32_t field_max(const struct tcp_receiver *r)
     return (uint32_t)UINT16_MAX << r->scale;
 }
 
-static void grow(struct tcp_receiver *r)
+static void grow(struct tcp_receiver *r, uint32_t most)
 {
     uint64_t want = (uint64_t)r->round_bytes * 2;
     if (r->round_bytes > r->round_before)
         want += (uint64_t)(r->round_bytes - r->round_before) * 4;
-    uint32_t most = min_u32(r->size_max, field_max(r));
+    most = min_u32(most, min_u32(r->size_max, field_max(r)));
     if (want > most)
         want = most;
     if (want > r->size)
@@ -297,7 +297,7 @@ static void begin_round(struct tcp_receiver *r, tick_t now)
 
 /* A round is a round trip, by its estimate. When there is data in it that could not be sent before
  * we had said something in it, too, it has taken a round trip at least. */
-static void count_round(struct tcp_receiver *r, uint32_t n, tick_t now)
+static void count_round(struct tcp_receiver *r, uint32_t n, uint32_t most, tick_t now)
 {
     if (r->round_at == 0)
         return;
@@ -310,7 +310,7 @@ static void count_round(struct tcp_receiver *r, uint32_t n, tick_t now)
         return;
     /* Where the service is what is slow, more would only wait, or be lost on its way. */
     if (!r->lean && !r->slow && took <= ROUND_LATE * round)
-        grow(r);
+        grow(r, most);
     begin_round(r, now);
 }
 
@@ -322,11 +322,11 @@ static uint32_t window_room(const struct tcp_receiver *r)
     return r->size - r->unconsumed;
 }
 
-bool receiver_consumed(struct tcp_receiver *r, uint32_t n, tick_t now)
+bool receiver_consumed(struct tcp_receiver *r, uint32_t n, uint32_t most, tick_t now)
 {
     assert(n <= r->unconsumed && "only what was given out can be consumed");
     r->unconsumed -= n;
-    count_round(r, n, now);
+    count_round(r, n, most, now);
     invariant(receiver_ok(r));
     uint32_t known = offered(r);
     uint32_t opening = min_u32(window_room(r), field_max(r)) - known;

@@ -121,9 +121,9 @@ void receiver_input(struct tcp_receiver *r, seq32_t seq, struct pkt *p, bool fin
  * should hear of it now; ack is then RECEIVER_ACK_NOW. That is, by two segments, or by one while it
  * is smaller than that, or by half of its size (RFC 9293 3.8.6.2.2); and not while more than half
  * of it is still to come, for then the ACKs of that will tell. n == 0 asks again, after memory was
- * short.
+ * short. most: what the size may grow to now.
  */
-bool receiver_consumed(struct tcp_receiver *r, uint32_t n, tick_t now);
+bool receiver_consumed(struct tcp_receiver *r, uint32_t n, uint32_t most, tick_t now);
 /* An estimate of the round trip, from the handshake, or by a timestamp. */
 void receiver_rtt(struct tcp_receiver *r, tick_t rtt);
 

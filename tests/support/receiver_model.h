@@ -346,7 +346,7 @@ static inline void model_consume(struct receiver_model *m, uint32_t n)
 {
     uint32_t size = m->r.size;
     m->unconsumed -= n;
-    bool tell = receiver_consumed(&m->r, n, m->now);
+    bool tell = receiver_consumed(&m->r, n, UINT32_MAX, m->now);
     require(!tell || m->r.ack == RECEIVER_ACK_NOW);
     require(m->r.size >= size && (m->r.size == size || m->r.size <= m->r.size_max));
     model_state(m);

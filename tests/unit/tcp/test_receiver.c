@@ -107,7 +107,7 @@ static void stream(uint32_t from, uint32_t to)
 {
     send(from, to);
     expect(to - from);
-    receiver_consumed(&r, to - from, now);
+    receiver_consumed(&r, to - from, UINT32_MAX, now);
 }
 
 static void assert_nxt(uint32_t i)
@@ -346,7 +346,7 @@ START_TEST(cuts_at_both_edges)
     expect(990);
     assert_nxt(1001);
     expect_ack();
-    receiver_consumed(&r, 1000, now);
+    receiver_consumed(&r, 1000, UINT32_MAX, now);
     ack();
     send(1900, 2100); /* out of order, over the right edge */
     SACKS(1900, 2001);
@@ -375,13 +375,13 @@ START_TEST(opens_by_no_silly_window)
     send(1, 10001);
     expect(10000);
     ck_assert_uint_eq(ack(), 0);
-    ck_assert(!receiver_consumed(&r, MSS - 1, now));
+    ck_assert(!receiver_consumed(&r, MSS - 1, UINT32_MAX, now));
     ck_assert_uint_eq(ack(), 0);
-    ck_assert(receiver_consumed(&r, 1, now)); /* from nothing: a segment is enough */
+    ck_assert(receiver_consumed(&r, 1, UINT32_MAX, now)); /* from nothing: a segment is enough */
     ck_assert_int_eq(r.ack, RECEIVER_ACK_NOW);
     ck_assert_uint_eq(ack(), MSS);
-    ck_assert(!receiver_consumed(&r, MSS, now));
-    ck_assert(receiver_consumed(&r, MSS, now)); /* two */
+    ck_assert(!receiver_consumed(&r, MSS, UINT32_MAX, now));
+    ck_assert(receiver_consumed(&r, MSS, UINT32_MAX, now)); /* two */
     ck_assert_uint_eq(ack(), 3 * MSS);
 }
 END_TEST
@@ -392,9 +392,9 @@ START_TEST(a_tiny_window_opens_by_half)
     send(1, 101);
     expect(100);
     ack();
-    ck_assert(!receiver_consumed(&r, 49, now));
+    ck_assert(!receiver_consumed(&r, 49, UINT32_MAX, now));
     ck_assert_uint_eq(ack(), 0);
-    ck_assert(receiver_consumed(&r, 1, now));
+    ck_assert(receiver_consumed(&r, 1, UINT32_MAX, now));
     ck_assert_uint_eq(ack(), 50);
 }
 END_TEST
@@ -404,7 +404,7 @@ START_TEST(an_open_window_waits_for_its_acks)
     send(1, 2921);
     expect(2920);
     ack();
-    ck_assert(!receiver_consumed(&r, 2920, now)); /* 62615 are still to come */
+    ck_assert(!receiver_consumed(&r, 2920, UINT32_MAX, now)); /* 62615 are still to come */
     ck_assert_uint_eq(ack(), 65535);
 }
 END_TEST
@@ -425,12 +425,12 @@ START_TEST(scaling_neither_shrinks_nor_exceeds)
         edge = i + 777 + window > edge ? i + 777 + window : edge;
     }
     ck_assert_uint_eq(r.right.v, at(edge).v);
-    receiver_consumed(&r, r.unconsumed, now);
+    receiver_consumed(&r, r.unconsumed, UINT32_MAX, now);
     uint32_t next = (uint32_t)seq32_diff(r.nxt, at(0));
     edge = next + ack();
     send(next, next + 1000); /* there is room: not even by rounding */
     expect(1000);
-    receiver_consumed(&r, 1000, now);
+    receiver_consumed(&r, 1000, UINT32_MAX, now);
     r.segment = MSS;
     ck_assert_uint_ge(next + 1000 + ack(), edge);
 }
@@ -451,7 +451,7 @@ START_TEST(short_of_memory_opens_no_further)
     stream(1, 30001);
     ck_assert_uint_eq(receiver_window(&r, false, true), 35535);
     ck_assert_uint_eq(receiver_window(&r, false, true), 35535);
-    ck_assert(receiver_consumed(&r, 0, now) == false);
+    ck_assert(receiver_consumed(&r, 0, UINT32_MAX, now) == false);
     ck_assert_uint_eq(receiver_window(&r, false, false), 65535);
 }
 END_TEST
@@ -531,7 +531,7 @@ START_TEST(the_window_is_of_no_interest_after_the_end)
     send_fin(1, 1000);
     expect(999);
     ack();
-    ck_assert(!receiver_consumed(&r, 999, now));
+    ck_assert(!receiver_consumed(&r, 999, UINT32_MAX, now));
 }
 END_TEST
 
@@ -597,7 +597,7 @@ START_TEST(an_end_beyond_the_window_is_cut_off)
     send(1, 51);
     ck_assert(!result.end);
     expect(100);
-    receiver_consumed(&r, 100, now);
+    receiver_consumed(&r, 100, UINT32_MAX, now);
     ack();
     send_fin(101, 101);
     ck_assert(result.end);
@@ -833,7 +833,7 @@ START_TEST(does_not_grow_when_memory_is_short)
         now += 2 * TICK_MS;
         send_of(i, i + 5000, 'a', false, true);
         expect(5000);
-        receiver_consumed(&r, 5000, now);
+        receiver_consumed(&r, 5000, UINT32_MAX, now);
         ack();
     }
     ck_assert_uint_eq(r.size, SIZE);
@@ -851,7 +851,7 @@ START_TEST(does_not_grow_for_a_service_that_is_slow)
         expect(window);
         i += window;
         now += TICK_SEC;
-        receiver_consumed(&r, r.unconsumed, now);
+        receiver_consumed(&r, r.unconsumed, UINT32_MAX, now);
     }
     ck_assert_uint_eq(r.size, SIZE);
 }
