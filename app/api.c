@@ -4,10 +4,13 @@
 #include <assert.h>
 #include <ctype.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
+#include "app/config_fault.h"
 #include "app/log.h"
 
 #define LOGGED_BODY 200 /* bytes of a request's body in the log */
@@ -45,6 +48,12 @@ static const struct route {
      "GET, HEAD, POST, DELETE", .get = api_connection, .post = api_connection_drain,
      .delete = api_connection_reset},
     {"/v1/listeners", "ports that services answer on", "worker", "GET, HEAD", .get = api_listeners},
+    {"/v1/tunnels",
+     "tunnels of CONNECT, by pages (cursor, limit); target is an address or a network",
+     "worker state listener proxy user target cursor limit", "GET, HEAD", .get = api_tunnels},
+    {"/v1/tunnels/{id}", "DELETE ends it", "", "DELETE", .delete = api_tunnel_kill},
+    {"/v1/resolver", "what is asked of name servers, and names known, by pages (cursor, limit)",
+     "cursor limit", "GET, HEAD", .get = api_resolver},
     {"/v1/config", "the configuration in force", "", "GET, HEAD", .get = api_config},
     {"/v1/reload", "POST: read the configuration file again", "", "POST", .post = api_reload},
     {"/v1/drain",
@@ -238,6 +247,54 @@ bool api_which_workers(struct api_call *c, unsigned *first, unsigned *last)
     *first = which == UINT64_MAX ? 0 : (unsigned)which;
     *last = which == UINT64_MAX ? n - 1 : (unsigned)which;
     return true;
+}
+
+bool api_choice(struct api_call *c, const char *name, const char *const *names, size_t n,
+                size_t *index)
+{
+    const char *text = api_param(c, name);
+    char list[160];
+    size_t used = 0;
+    for (size_t i = 0; text && i < n; i++) {
+        if (strcmp(names[i], text) == 0) {
+            *index = i;
+            return true;
+        }
+        used += (size_t)snprintf(list + used, sizeof(list) - used, "%s%s", i ? ", " : "", names[i]);
+    }
+    if (!text)
+        return true;
+    const char *near = config_nearest(text, names, (unsigned)n);
+    if (near)
+        api_fail(c, 400, "%s: unknown value '%.64s' (did you mean '%s'?)", name, text, near);
+    else
+        api_fail(c, 400, "%s: unknown value '%.64s' (one of %s)", name, text, list);
+    return false;
+}
+
+char *api_mark(unsigned worker, uint64_t mark, char text[static API_MARK_MAX])
+{
+    snprintf(text, API_MARK_MAX, "%u-%" PRIx64, worker, mark);
+    return text;
+}
+
+bool api_mark_parse(const char *text, unsigned *worker, uint64_t *mark)
+{
+    char again[API_MARK_MAX];
+    return sscanf(text, "%3u-%16" SCNx64, worker, mark) == 2 &&
+           strcmp(api_mark(*worker, *mark, again), text) == 0;
+}
+
+uint64_t api_now_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+json_t *api_text(const char *text)
+{
+    return *text ? json_string(text) : json_null();
 }
 
 json_t *api_ip(const struct ip_addr *a)

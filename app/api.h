@@ -73,6 +73,21 @@ unsigned api_duplicates(struct api_call *c, json_t *warnings);
 /* ?worker=: *first and *last of the workers asked for, one or all. False: 400 or 404. */
 bool api_which_workers(struct api_call *c, unsigned *first, unsigned *last);
 
+/* *index of the parameter's value in names; left alone where it is absent. False: 400. */
+bool api_choice(struct api_call *c, const char *name, const char *const *names, size_t n,
+                size_t *index);
+
+/* Ids and cursors: a worker's number, and what that worker calls it. */
+#define API_MARK_MAX 32
+char *api_mark(unsigned worker, uint64_t mark, char text[static API_MARK_MAX]);
+/* Only what api_mark has written. */
+bool api_mark_parse(const char *text, unsigned *worker, uint64_t *mark);
+
+/* Of a clock that only goes on: for how long pages take. */
+uint64_t api_now_ms(void);
+
+/* null for "". */
+json_t *api_text(const char *text);
 json_t *api_ip(const struct ip_addr *a);
 json_t *api_mac(const struct mac_addr *m);
 /* An integer that JSON can hold. */
@@ -81,6 +96,8 @@ json_t *api_u64(uint64_t n);
 json_t *api_seconds(tick_t t);
 /* Of HTTP connections that are to end; null where none are. */
 json_t *api_draining(struct runtime *rt);
+/* A section of the configuration in force, key by key. */
+json_t *api_section(const struct runtime *rt, const char *name);
 
 #define API_HANDLERS(X) \
     X(index)            \
@@ -99,6 +116,9 @@ json_t *api_draining(struct runtime *rt);
     X(connection_reset) \
     X(connection_drain) \
     X(listeners)        \
+    X(tunnels)          \
+    X(tunnel_kill)      \
+    X(resolver)         \
     X(config)           \
     X(reload)           \
     X(capture)          \

@@ -69,6 +69,11 @@ static json_t *entries_json(const struct config_section *s, const struct config 
     return list;
 }
 
+json_t *api_section(const struct runtime *rt, const char *name)
+{
+    return section_json(config_section_find(name), runtime_config(rt), ~0u);
+}
+
 void api_config(struct api_call *c)
 {
     const struct config *config = runtime_config(c->rt);

@@ -5,21 +5,17 @@
  * worker's own order, and what has come meanwhile may be missed. A worker gives a few rows at a
  * time and turns between.
  */
-#include <inttypes.h>
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "app/api.h"
-#include "app/config_fault.h"
 
 #define ASK_ROWS   128 /* of one request to a worker: some ten microseconds of its time */
 #define PAGE_MS    500 /* then a page ends, however short it is: a filter may let nothing through */
 #define PAGE_LIMIT 1000                      /* rows of a reply */
 #define PAGE_MAX   10000                     /* that a client may ask for */
 #define NAMES_MAX  (2 * STACK_LISTENERS_MAX) /* workers may differ while a reload is on its way */
-#define ID_MAX     32
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -32,39 +28,11 @@ static const char *const states[] = {"syn-sent",   "syn-received", "established"
                                      "fin-wait-1", "fin-wait-2",   "close-wait",
                                      "closing",    "last-ack",     "time-wait"};
 
-static uint64_t now_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
-}
-
-/* ---- ids and cursors: a worker's number, and what that worker calls it ---- */
-
-static char *mark_format(unsigned worker, uint64_t mark, char text[static ID_MAX])
-{
-    snprintf(text, ID_MAX, "%u-%" PRIx64, worker, mark);
-    return text;
-}
-
-/* Only what mark_format has written. */
-static bool mark_parse(const char *text, unsigned *worker, uint64_t *mark)
-{
-    char again[ID_MAX];
-    return sscanf(text, "%3u-%16" SCNx64, worker, mark) == 2 &&
-           strcmp(mark_format(*worker, *mark, again), text) == 0;
-}
-
 /* ---- one connection as JSON ---- */
 
 static void set(json_t *row, const char *name, json_t *value)
 {
     json_object_set_new(row, name, value);
-}
-
-static json_t *text_json(const char *text)
-{
-    return *text ? json_string(text) : json_null();
 }
 
 static const char *protocol_name(uint8_t number)
@@ -77,8 +45,8 @@ static const char *protocol_name(uint8_t number)
 
 static void set_identity(json_t *row, unsigned worker, const struct ctl_connection *k)
 {
-    char id[ID_MAX];
-    set(row, "id", json_string(mark_format(worker, k->id, id)));
+    char id[API_MARK_MAX];
+    set(row, "id", json_string(api_mark(worker, k->id, id)));
     set(row, "worker", json_integer((json_int_t)worker));
     set(row, "protocol", json_string(protocol_name(k->protocol)));
     set(row, "state", json_string(k->state));
@@ -86,10 +54,10 @@ static void set_identity(json_t *row, unsigned worker, const struct ctl_connecti
     set(row, "local_port", json_integer(k->local_port));
     set(row, "remote_address", api_ip(&k->remote));
     set(row, "remote_port", json_integer(k->remote_port));
-    set(row, "service", text_json(k->service));
-    set(row, "listener", text_json(k->listener));
-    set(row, "congestion", text_json(k->congestion));
-    set(row, "recovery", text_json(k->recovery));
+    set(row, "service", api_text(k->service));
+    set(row, "listener", api_text(k->listener));
+    set(row, "congestion", api_text(k->congestion));
+    set(row, "recovery", api_text(k->recovery));
 }
 
 /* X(name, flag) */
@@ -167,8 +135,8 @@ static json_t *tls_json(const struct ctl_tls *tls)
         return json_null();
     bool open = *tls->version;
     return json_pack("{s:b, s:o, s:o, s:o, s:o, s:b}", "open", open, "version",
-                     text_json(tls->version), "cipher", text_json(tls->cipher), "group",
-                     text_json(tls->group), "server_name", text_json(tls->server_name), "resumed",
+                     api_text(tls->version), "cipher", api_text(tls->cipher), "group",
+                     api_text(tls->group), "server_name", api_text(tls->server_name), "resumed",
                      tls->resumed);
 }
 
@@ -214,37 +182,13 @@ struct page {
     struct ctl_connection_filter filter;
 };
 
-/* *index of the parameter's value in names; left alone where it is absent. False: 400. */
-static bool choice(struct api_call *c, const char *name, const char *const *names, size_t n,
-                   size_t *index)
-{
-    const char *text = api_param(c, name);
-    char list[160];
-    size_t used = 0;
-    for (size_t i = 0; text && i < n; i++) {
-        if (strcmp(names[i], text) == 0) {
-            *index = i;
-            return true;
-        }
-        used += (size_t)snprintf(list + used, sizeof(list) - used, "%s%s", i ? ", " : "", names[i]);
-    }
-    if (!text)
-        return true;
-    const char *near = config_nearest(text, names, (unsigned)n);
-    if (near)
-        api_fail(c, 400, "%s: unknown value '%.64s' (did you mean '%s'?)", name, text, near);
-    else
-        api_fail(c, 400, "%s: unknown value '%.64s' (one of %s)", name, text, list);
-    return false;
-}
-
 static bool which_filter(struct api_call *c, struct ctl_connection_filter *f)
 {
     size_t protocol = SIZE_MAX;
     size_t state = SIZE_MAX;
     const char *listener = api_param(c, "listener");
-    if (!choice(c, "protocol", protocol_names, COUNT(protocol_names), &protocol) ||
-        !choice(c, "state", states, COUNT(states), &state))
+    if (!api_choice(c, "protocol", protocol_names, COUNT(protocol_names), &protocol) ||
+        !api_choice(c, "state", states, COUNT(states), &state))
         return false;
     if (protocol != SIZE_MAX)
         f->protocol = protocol_numbers[protocol];
@@ -271,8 +215,8 @@ static bool which_page(struct api_call *c, struct page *p)
         !api_number(c, "limit", 1, PAGE_MAX, &p->limit) || !which_filter(c, &p->filter))
         return false;
     p->worker = first;
-    if (!cursor ||
-        (mark_parse(cursor, &p->worker, &p->cursor) && p->worker >= first && p->worker <= p->last))
+    if (!cursor || (api_mark_parse(cursor, &p->worker, &p->cursor) && p->worker >= first &&
+                    p->worker <= p->last))
         return true;
     api_fail(c, 400, "cursor: '%.64s' is not what 'next' of another page said", cursor);
     return false;
@@ -301,11 +245,11 @@ static int ask_some(struct runtime *rt, struct page *p, json_t *list)
 void api_connections(struct api_call *c)
 {
     struct page p;
-    char next[ID_MAX];
+    char next[API_MARK_MAX];
     if (!which_page(c, &p))
         return;
     json_t *list = json_array();
-    uint64_t until = now_ms() + PAGE_MS;
+    uint64_t until = api_now_ms() + PAGE_MS;
     do {
         int error = ask_some(c->rt, &p, list);
         if (error) {
@@ -313,11 +257,11 @@ void api_connections(struct api_call *c)
             api_fail_worker(c, p.worker, error);
             return;
         }
-    } while (p.worker <= p.last && json_array_size(list) < p.limit && now_ms() < until);
+    } while (p.worker <= p.last && json_array_size(list) < p.limit && api_now_ms() < until);
     bool more = p.worker <= p.last;
     api_json(c, 200,
              json_pack("{s:o, s:s?}", "connections", list, "next",
-                       more ? mark_format(p.worker, p.cursor, next) : NULL));
+                       more ? api_mark(p.worker, p.cursor, next) : NULL));
 }
 
 /* ---- one connection ---- */
@@ -326,7 +270,7 @@ void api_connections(struct api_call *c)
 static bool ask_one(struct api_call *c, struct ctl_request *r, const char *kind, unsigned *worker)
 {
     int error = 0;
-    if (mark_parse(c->item, worker, &r->id) && *worker < runtime_workers(c->rt))
+    if (api_mark_parse(c->item, worker, &r->id) && *worker < runtime_workers(c->rt))
         error = runtime_control(c->rt, *worker, r, API_WORKER_TIMEOUT_MS);
     if (error)
         api_fail_worker(c, *worker, error);
@@ -407,7 +351,7 @@ static json_t *listener_json(const struct ctl_listener *l)
 {
     json_t *row = json_object();
     set(row, "name", json_string(l->name));
-    set(row, "protocol", text_json(l->carrier));
+    set(row, "protocol", api_text(l->carrier));
     set(row, "address", api_ip(&l->addr));
     set(row, "port", json_integer(l->port));
     set(row, "tls", json_boolean(l->tls));

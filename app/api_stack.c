@@ -8,7 +8,6 @@
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "app/api.h"
 
@@ -33,13 +32,6 @@ struct rows {
     struct row *row;
     size_t n, room;
 };
-
-static uint64_t now_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
-}
 
 /* ---- asking ---- */
 
@@ -99,7 +91,7 @@ static int ask_worker(struct runtime *rt, unsigned worker, struct rows *rows, st
 {
     aim(a, rows->kind);
     do {
-        if (now_ms() >= until)
+        if (api_now_ms() >= until)
             return RUNTIME_E_TIMEOUT;
         int error = runtime_control(rt, worker, &a->r, API_WORKER_TIMEOUT_MS);
         if (error)
@@ -116,7 +108,7 @@ static int ask_worker(struct runtime *rt, unsigned worker, struct rows *rows, st
 static bool ask(struct api_call *c, unsigned first, unsigned last, struct rows *rows)
 {
     struct ask *a = malloc(sizeof(*a));
-    uint64_t until = now_ms() + ASK_ALL_MS;
+    uint64_t until = api_now_ms() + ASK_ALL_MS;
     int error = a ? 0 : RUNTIME_E_MEMORY;
     unsigned w = first;
     for (; !error && w <= last; w++)
@@ -403,7 +395,7 @@ unsigned api_duplicates(struct api_call *c, json_t *warnings)
     struct ask *a = malloc(sizeof(*a));
     struct rows rows = {.kind = CTL_ADDRESSES};
     unsigned n = 0;
-    if (a && ask_worker(c->rt, 0, &rows, a, now_ms() + API_WORKER_TIMEOUT_MS) == 0)
+    if (a && ask_worker(c->rt, 0, &rows, a, api_now_ms() + API_WORKER_TIMEOUT_MS) == 0)
         sort(&rows);
     else
         rows.n = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * /metrics: OpenMetrics 1.0 text. Labels are worker, device, reason and kind and no other, so that
- * their number is bounded by the configuration and the registry of drops. Names carry base units;
+ * /metrics: OpenMetrics 1.0 text. Labels are worker, device, reason, kind and end and no other, so
+ * that their number is bounded by the configuration and the registries. Names carry base units;
  * what only counts cycles is there in seconds too.
  */
 #include <inttypes.h>
@@ -59,6 +59,12 @@ static void family(const struct scrape *s, const char *name, const char *type, c
     fprintf(s->out, "# HELP millrace_%s ", name);
     put_escaped(s->out, help);
     fputs(".\n", s->out);
+}
+
+static void gauge(const struct scrape *s, const char *name, double value, const char *help)
+{
+    family(s, name, "gauge", help);
+    fprintf(s->out, "millrace_%s %.15g\n", name, value);
 }
 
 /* ---- workers ---- */
@@ -188,6 +194,83 @@ static void worker_families(const struct scrape *s)
     access_log_families(s);
 }
 
+/* ---- names and passwords ---- */
+
+static void count(const struct scrape *s, const char *name, uint64_t value, const char *help)
+{
+    family(s, name, "counter", help);
+    fprintf(s->out, "millrace_%s_total %" PRIu64 "\n", name, value);
+}
+
+static void microseconds(const struct scrape *s, const char *name, uint64_t us, const char *help)
+{
+    family(s, name, "counter", help);
+    fprintf(s->out, "millrace_%s_total %.6f\n", name, (double)us / 1e6);
+}
+
+struct kind {
+    const char *name;
+    uint64_t value;
+};
+
+#define KINDS_MAX 4
+
+/* One family of what came to one of several ends; name NULL ends the list. */
+static void kinds_of_one(const struct scrape *s, const char *name, const char *help,
+                         const struct kind kind[static KINDS_MAX])
+{
+    family(s, name, "counter", help);
+    for (unsigned i = 0; i < KINDS_MAX && kind[i].name; i++)
+        fprintf(s->out, "millrace_%s_total{kind=\"%s\"} %" PRIu64 "\n", name, kind[i].name,
+                kind[i].value);
+}
+
+static void resolver_families(const struct scrape *s)
+{
+    struct resolver_stats r;
+    runtime_resolver(s->rt, &r);
+    const uint64_t *n = r.count;
+    count(s, "resolver_questions", n[RESOLVER_QUESTIONS], "Names that workers asked for");
+    kinds_of_one(s, "resolver_answers", "Names answered without a query, by from where",
+                 (struct kind[KINDS_MAX]){{"hosts", n[RESOLVER_HOSTS]},
+                                          {"special", n[RESOLVER_SPECIAL]},
+                                          {"cache", n[RESOLVER_HITS]},
+                                          {"negative_cache", n[RESOLVER_NEGATIVE_HITS]}});
+    count(s, "resolver_joined", n[RESOLVER_JOINED], "Names whose query was under way already");
+    count(s, "resolver_queries", n[RESOLVER_QUERIES], "Queries to name servers begun");
+    kinds_of_one(s, "resolver_query_ends", "Queries to name servers that are over, by how",
+                 (struct kind[KINDS_MAX]){{"resolved", n[RESOLVER_RESOLVED]},
+                                          {"no_name", n[RESOLVER_NO_NAME]},
+                                          {"timeout", n[RESOLVER_TIMEOUTS]},
+                                          {"error", n[RESOLVER_ERRORS]}});
+    microseconds(s, "resolver_query_seconds", n[RESOLVER_LATENCY_US], "Time those took, in sum");
+    kinds_of_one(s, "resolver_busy", "Names not looked up because a bound was met, by which",
+                 (struct kind[KINDS_MAX]){{"queries", n[RESOLVER_BUSY_QUERIES]},
+                                          {"client", n[RESOLVER_BUSY_CLIENT]},
+                                          {"waiting", n[RESOLVER_BUSY_WAITING]},
+                                          {"memory", n[RESOLVER_BUSY_MEMORY]}});
+    count(s, "resolver_evicted", n[RESOLVER_EVICTED], "Names in the cache that made room");
+    gauge(s, "resolver_cached", r.cached, "Names in the cache, each family by itself");
+    gauge(s, "resolver_queries_under_way", r.under_way, "Queries that are not over");
+    gauge(s, "resolver_waiting", r.waiting, "Questions of workers that wait for one");
+}
+
+static void verifier_families(const struct scrape *s)
+{
+    struct verifier_stats v;
+    runtime_verifier(s->rt, &v);
+    const uint64_t *n = v.count;
+    count(s, "verifier_questions", n[VERIFIER_QUESTIONS], "Passwords that workers asked about");
+    kinds_of_one(
+        s, "verifier_checks", "Passwords checked, by whether they were right",
+        (struct kind[KINDS_MAX]){{"right", n[VERIFIER_RIGHT]}, {"wrong", n[VERIFIER_WRONG]}});
+    microseconds(s, "verifier_check_seconds", n[VERIFIER_TIME_US], "Time those took, in sum");
+    kinds_of_one(s, "verifier_busy", "Passwords not checked because a bound was met, by which",
+                 (struct kind[KINDS_MAX]){{"queue", n[VERIFIER_BUSY_QUEUE]},
+                                          {"client", n[VERIFIER_BUSY_CLIENT]}});
+    gauge(s, "verifier_waiting", v.waiting, "Passwords that wait to be checked");
+}
+
 /* ---- devices ---- */
 
 /* X(field of struct runtime_port_stats, meaning) */
@@ -249,12 +332,6 @@ static void device_families(const struct scrape *s)
 
 /* ---- the appliance ---- */
 
-static void gauge(const struct scrape *s, const char *name, double value, const char *help)
-{
-    family(s, name, "gauge", help);
-    fprintf(s->out, "millrace_%s %.15g\n", name, value);
-}
-
 static void appliance_families(const struct scrape *s)
 {
     double size = 0;
@@ -297,6 +374,8 @@ void api_metrics(struct api_call *c)
         s->known[w] = runtime_counters(c->rt, w, s->word[w]);
     appliance_families(s);
     worker_families(s);
+    resolver_families(s);
+    verifier_families(s);
     device_families(s);
     fputs("# EOF\n", out);
     fclose(out);

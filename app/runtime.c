@@ -290,6 +290,24 @@ uint64_t runtime_access_log_lost(const struct runtime *rt, unsigned worker)
     return atomic_load_explicit(&rt->worker[worker].access.lost, memory_order_relaxed);
 }
 
+/* ---- names and passwords ---- */
+
+void runtime_resolver(const struct runtime *rt, struct resolver_stats *to)
+{
+    resolver_stats(rt->answers.resolver, to);
+}
+
+void runtime_names(const struct runtime *rt, uint32_t *cursor,
+                   bool (*each)(void *ctx, const struct resolver_row *row), void *ctx)
+{
+    resolver_list(rt->answers.resolver, cursor, each, ctx, engine_now(rt));
+}
+
+void runtime_verifier(const struct runtime *rt, struct verifier_stats *to)
+{
+    verifier_stats(rt->answers.verifier, to);
+}
+
 /* ---- requests ---- */
 
 /* The rows are the letter's: a late answer writes to memory that still is. */
@@ -302,7 +320,8 @@ struct control_mail {
 static void control_run(struct worker *w, struct mail *m)
 {
     struct control_mail *c = (struct control_mail *)m;
-    stack_control(w->stack, &c->request, w->now);
+    if (!tunnels_control(w, &c->request))
+        stack_control(w->stack, &c->request, w->now);
 }
 
 static void control_release(struct mail *m)
@@ -319,6 +338,7 @@ static size_t row_bytes(enum ctl_request_kind kind)
     case CTL_CONNECTIONS:
     case CTL_CONNECTION: return sizeof(struct ctl_connection);
     case CTL_LISTENERS: return sizeof(struct ctl_listener);
+    case CTL_TUNNELS: return sizeof(struct ctl_tunnel);
     default: return 0;
     }
 }
@@ -332,6 +352,7 @@ static void set_rows(struct ctl_request *r, void *rows)
     case CTL_CONNECTIONS:
     case CTL_CONNECTION: r->rows.connection = rows; break;
     case CTL_LISTENERS: r->rows.listener = rows; break;
+    case CTL_TUNNELS: r->rows.tunnel = rows; break;
     default: break;
     }
 }
@@ -345,6 +366,7 @@ static void *rows_of(const struct ctl_request *r)
     case CTL_CONNECTIONS:
     case CTL_CONNECTION: return r->rows.connection;
     case CTL_LISTENERS: return r->rows.listener;
+    case CTL_TUNNELS: return r->rows.tunnel;
     default: return NULL;
     }
 }

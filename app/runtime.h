@@ -14,6 +14,8 @@
 #include <stdio.h>
 
 #include "app/config.h"
+#include "app/resolver.h"
+#include "app/verifier.h"
 #include "ctl/request.h"
 #include "stack/iface.h"
 #include "stats/counter.h"
@@ -190,7 +192,15 @@ uint64_t runtime_access_log_written(const struct runtime *rt);
  * full. */
 uint64_t runtime_access_log_lost(const struct runtime *rt, unsigned worker);
 
-/* ---- requests to a worker's stack ---- */
+/* ---- names and passwords of tunnels: control thread only ---- */
+
+void runtime_resolver(const struct runtime *rt, struct resolver_stats *to);
+/* As resolver_list. */
+void runtime_names(const struct runtime *rt, uint32_t *cursor,
+                   bool (*each)(void *ctx, const struct resolver_row *row), void *ctx);
+void runtime_verifier(const struct runtime *rt, struct verifier_stats *to);
+
+/* ---- requests to a worker's stack, or about its tunnels ---- */
 
 /*
  * Asks one worker and waits for the answer, which it writes to r (rows included). A request that

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 
 #include "app/questions.h"
+#include "ctl/request.h"
 #include "service/connect.h"
 
 struct worker;
@@ -28,5 +29,8 @@ void tunnels_stop(struct worker *w);
 /* Hears answers and fires timers. Returns how much was done. */
 unsigned tunnels_turn(struct worker *w, tick_t now);
 tick_t tunnels_deadline(const struct worker *w);
+
+/* Answers r where it is about tunnels. False: it is not. */
+bool tunnels_control(struct worker *w, struct ctl_request *r);
 
 #endif

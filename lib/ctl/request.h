@@ -181,17 +181,52 @@ struct ctl_listener {
     uint64_t handshakes_refused; /* connections reset at a bound of those */
 };
 
-#define CTL_REQUESTS(X)                       \
-    X(NEIGHBOURS, "neighbours")               \
-    X(NEIGHBOURS_FLUSH, "neighbours_flush")   \
-    X(ADDRESSES, "addresses")                 \
-    X(PATHS, "paths")                         \
-    X(CONNECTIONS, "connections")             \
-    X(CONNECTION, "connection")               \
-    X(CONNECTION_RESET, "connection_reset")   \
-    X(SESSION_SHUTDOWN, "session_shutdown")   \
-    X(SESSIONS_SHUTDOWN, "sessions_shutdown") \
-    X(LISTENERS, "listeners")
+#define CTL_USER_MAX      64
+#define CTL_AUTHORITY_MAX 272 /* the longest name, in brackets or not, and a port */
+
+/* A tunnel of CONNECT. */
+struct ctl_tunnel {
+    ctl_id_t id;
+    ctl_id_t connection; /* the client's, of the same worker */
+    struct ip_addr client;
+    struct ip_addr target; /* that answered; :: none has yet */
+    uint16_t client_port;
+    uint16_t target_port;
+    const char *state;
+    char listener[CTL_NAME_MAX];
+    char proxy[CTL_NAME_MAX];
+    char user[CTL_USER_MAX];           /* "": nobody in particular */
+    char authority[CTL_AUTHORITY_MAX]; /* as the client asked, cut to what is here */
+    uint64_t to_target;                /* bytes */
+    uint64_t to_client;
+    tick_t age;
+    tick_t resolved;  /* after it began; 0: was not, or was given as an address */
+    tick_t connected; /* after it began; 0: was not */
+};
+
+/* A filter of tunnels: what is empty matches all. */
+struct ctl_tunnel_filter {
+    char state[CTL_NAME_MAX];
+    char listener[CTL_NAME_MAX];
+    char proxy[CTL_NAME_MAX];
+    char user[CTL_USER_MAX];
+    bool by_target;
+    struct ip_prefix target; /* valid by_target: what answered is within */
+};
+
+#define CTL_REQUESTS(X)                                               \
+    X(NEIGHBOURS, "neighbours")                                       \
+    X(NEIGHBOURS_FLUSH, "neighbours_flush")                           \
+    X(ADDRESSES, "addresses")                                         \
+    X(PATHS, "paths")                                                 \
+    X(CONNECTIONS, "connections")                                     \
+    X(CONNECTION, "connection")                                       \
+    X(CONNECTION_RESET, "connection_reset")                           \
+    X(SESSION_SHUTDOWN, "session_shutdown")                           \
+    X(SESSIONS_SHUTDOWN, "sessions_shutdown")                         \
+    X(LISTENERS, "listeners")                                         \
+    X(TUNNELS, "tunnels") /* this and the next are not the stack's */ \
+    X(TUNNEL_KILL, "tunnel_kill")
 
 enum ctl_request_kind {
 #define X(id, name) CTL_##id,
@@ -208,16 +243,20 @@ struct ctl_request {
         struct ctl_path *path;
         struct ctl_connection *connection;
         struct ctl_listener *listener;
+        struct ctl_tunnel *tunnel;
     } rows;          /* in: room for max rows */
     uint32_t max;    /* in */
     uint64_t cursor; /* in: 0 at first; out: where the next page starts */
-    uint32_t n; /* out: rows filled; for a flush, neighbours forgotten; for a reset or a shutdown, 0
-                   or 1; of SESSIONS_SHUTDOWN, those that were told, by any such, and have not
-                   ended */
-    bool more; /* out: another page follows; of CONNECTIONS also after an empty one, as a page looks
-                  at so many connections and no more, however few pass the filter */
-    ctl_id_t id; /* in: of CONNECTION, CONNECTION_RESET and SESSION_SHUTDOWN */
-    struct ctl_connection_filter filter; /* in: of CONNECTIONS */
+    uint32_t n; /* out: rows filled; for a flush, neighbours forgotten; for a reset, a shutdown or
+                   a kill, 0 or 1; of SESSIONS_SHUTDOWN, those that were told, by any such, and have
+                   not ended */
+    bool more;  /* out: another page follows; of CONNECTIONS and TUNNELS also after an empty one, as
+                   a page looks at so many and no more, however few pass the filter */
+    ctl_id_t id; /* in: of CONNECTION, CONNECTION_RESET, SESSION_SHUTDOWN and TUNNEL_KILL */
+    union {
+        struct ctl_connection_filter filter;    /* in: of CONNECTIONS */
+        struct ctl_tunnel_filter tunnel_filter; /* in: of TUNNELS */
+    };
     tick_t patience; /* in: of SESSIONS_SHUTDOWN, which tells `max` at most: how long streams may go
                         on */
 };

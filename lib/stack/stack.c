@@ -550,6 +550,8 @@ void stack_control(struct stack *s, struct ctl_request *r, tick_t now)
     case CTL_SESSION_SHUTDOWN: shutdown_session(s, r, now); break;
     case CTL_SESSIONS_SHUTDOWN: sessions_shutdown(s, r, now); break;
     case CTL_LISTENERS: list_listeners(s, r); break;
+    case CTL_TUNNELS:
+    case CTL_TUNNEL_KILL: assert(false && "of those the application knows"); break;
     case CTL_REQUEST_END: assert(false && "not a request"); break;
     }
 }

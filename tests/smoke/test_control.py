@@ -18,7 +18,7 @@ from appliance import request
 from lab import Pair
 from machine import Missing, poll
 
-LABELS = "worker,device,reason,kind"
+LABELS = "worker,device,reason,kind,end"
 PORT = 9177
 WIDTH = 80  # columns
 HERE = os.path.dirname(os.path.abspath(__file__))

@@ -103,6 +103,32 @@ struct ctl_connection *fake_connection(struct runtime *rt, unsigned worker, cons
     return k;
 }
 
+struct ctl_tunnel *fake_tunnel(struct runtime *rt, unsigned worker, uint16_t port)
+{
+    unsigned n = rt->n_tunnels[worker]++;
+    assert(n < FAKE_ROWS);
+    struct ctl_tunnel *t = &rt->tunnel[worker][n];
+    *t = (struct ctl_tunnel){
+        .id = 0x100 + n,
+        .connection = 0x2a,
+        .client = fake_ip("10.0.0.2"),
+        .client_port = 40000,
+        .target = fake_ip("192.0.2.7"),
+        .target_port = port,
+        .state = "open",
+        .listener = "proxy",
+        .proxy = "egress",
+        .user = "alice",
+        .authority = "www.example:443",
+        .to_target = 1000,
+        .to_client = 3 << 20,
+        .age = 90 * TICK_SEC,
+        .resolved = 5 * TICK_MS,
+        .connected = 25 * TICK_MS,
+    };
+    return t;
+}
+
 /* ---- app/runtime.h ---- */
 
 const char *worker_state_name(enum worker_state s)
@@ -276,6 +302,25 @@ uint64_t runtime_access_log_lost(const struct runtime *rt, unsigned worker)
     return worker;
 }
 
+void runtime_resolver(const struct runtime *rt, struct resolver_stats *to)
+{
+    *to = rt->resolver;
+}
+
+void runtime_names(const struct runtime *rt, uint32_t *cursor,
+                   bool (*each)(void *ctx, const struct resolver_row *row), void *ctx)
+{
+    while (*cursor < rt->n_names)
+        if (!each(ctx, &rt->name[(*cursor)++]))
+            return;
+    *cursor = UINT32_MAX;
+}
+
+void runtime_verifier(const struct runtime *rt, struct verifier_stats *to)
+{
+    *to = rt->verifier;
+}
+
 unsigned runtime_pools(const struct runtime *rt)
 {
     (void)rt;
@@ -341,6 +386,36 @@ static void page(struct ctl_request *r, const void *rows, size_t row, unsigned n
     r->more = r->cursor < n;
 }
 
+static bool equal(const char *wanted, const char *is)
+{
+    return !*wanted || strcmp(wanted, is) == 0;
+}
+
+/* By so many at a time, as a worker. */
+static void tunnels(const struct ctl_tunnel *row, unsigned n, struct ctl_request *r)
+{
+    const struct ctl_tunnel_filter *f = &r->tunnel_filter;
+    for (unsigned looked = 0; looked < 150 && r->n < r->max && r->cursor < n; looked++) {
+        const struct ctl_tunnel *t = &row[r->cursor++];
+        if (equal(f->state, t->state) && equal(f->listener, t->listener) &&
+            equal(f->proxy, t->proxy) && equal(f->user, t->user) &&
+            (!f->by_target || ip_in_prefix(&f->target, &t->target)))
+            r->rows.tunnel[r->n++] = *t;
+    }
+    r->more = r->cursor < n;
+}
+
+static void kill_tunnel(struct runtime *rt, unsigned worker, struct ctl_request *r)
+{
+    for (unsigned i = 0; i < rt->n_tunnels[worker]; i++) {
+        if (rt->tunnel[worker][i].id != r->id)
+            continue;
+        rt->tunnel[worker][i] = rt->tunnel[worker][--rt->n_tunnels[worker]];
+        r->n = 1;
+        return;
+    }
+}
+
 int runtime_control(struct runtime *rt, unsigned worker, struct ctl_request *r, unsigned timeout_ms)
 {
     assert(timeout_ms > 0 && timeout_ms <= 1000 && "a client does not wait for long");
@@ -373,6 +448,8 @@ int runtime_control(struct runtime *rt, unsigned worker, struct ctl_request *r, 
         page(r, rt->listener[worker], sizeof(rt->listener[0][0]), rt->n_listeners[worker],
              r->rows.listener);
         break;
+    case CTL_TUNNELS: tunnels(rt->tunnel[worker], rt->n_tunnels[worker], r); break;
+    case CTL_TUNNEL_KILL: kill_tunnel(rt, worker, r); break;
     default: assert(0 && "a request that there is");
     }
     return 0;

@@ -12,6 +12,7 @@
 #define FAKE_WORKERS 4
 #define FAKE_PORTS   2
 #define FAKE_ROWS    2000
+#define FAKE_NAMES   8
 
 struct runtime {
     struct config config;
@@ -36,8 +37,15 @@ struct runtime {
     unsigned n_connections[FAKE_WORKERS];
     struct ctl_listener listener[FAKE_WORKERS][8];
     unsigned n_listeners[FAKE_WORKERS];
+    struct ctl_tunnel tunnel[FAKE_WORKERS][FAKE_ROWS];
+    unsigned n_tunnels[FAKE_WORKERS];
     unsigned requests; /* runtime_control calls */
     uint32_t most;     /* rows that one of them asked for */
+
+    struct resolver_stats resolver;
+    struct resolver_row name[FAKE_NAMES];
+    unsigned n_names;
+    struct verifier_stats verifier;
 
     const char *refuse_reload; /* lines; NULL: it works */
     unsigned reloads;
@@ -70,5 +78,8 @@ void fake_neighbour(struct runtime *rt, unsigned worker, uint16_t iface, const c
 /* An established connection of worker's, of listener "echo"; its id is the next, from 0x100 on. */
 struct ctl_connection *fake_connection(struct runtime *rt, unsigned worker, const char *remote,
                                        uint16_t port);
+
+/* An open tunnel of worker's, of proxy "egress", to that port of 192.0.2.7; ids are as above. */
+struct ctl_tunnel *fake_tunnel(struct runtime *rt, unsigned worker, uint16_t port);
 
 #endif

@@ -36,10 +36,23 @@ static void expect_line(const char *line)
     ck_assert_msg(strstr(c.text, whole), "no line: %s", line);
 }
 
+/* Just one sample of these families has that value. */
+static void expect_value(const char *family, unsigned value)
+{
+    unsigned n = 0;
+    char end[32];
+    snprintf(end, sizeof(end), " %u\n", value);
+    for (const char *line = c.text; (line = strstr(line, family)); line++) {
+        const char *stop = strchr(line, '\n') + 1;
+        n += line[-1] == '\n' && memcmp(stop - strlen(end), end, strlen(end)) == 0;
+    }
+    ck_assert_msg(n == 1, "%s: %u: %u samples", family, value, n);
+}
+
 /* tests/smoke/openmetrics.py judges. */
 static void expect_valid(void)
 {
-    FILE *judge = popen(OPENMETRICS_CHECK " --labels worker,device,reason,kind >&2", "w");
+    FILE *judge = popen(OPENMETRICS_CHECK " --labels worker,device,reason,kind,end >&2", "w");
     ck_assert_ptr_nonnull(judge);
     fwrite(c.text, 1, c.len, judge);
     ck_assert_int_eq(pclose(judge), 0);
@@ -103,6 +116,50 @@ START_TEST(values_are_those_of_the_counters)
 }
 END_TEST
 
+START_TEST(names_and_passwords_are_counted)
+{
+    for (unsigned i = 0; i < RESOLVER_COUNTER_END; i++)
+        rt.resolver.count[i] = 1000 + i;
+    for (unsigned i = 0; i < VERIFIER_COUNTER_END; i++)
+        rt.verifier.count[i] = 2000 + i;
+    rt.resolver.count[RESOLVER_LATENCY_US] = 1500000;
+    rt.verifier.count[VERIFIER_TIME_US] = 250;
+    rt.resolver.cached = 3;
+    rt.resolver.under_way = 2;
+    rt.resolver.waiting = 5;
+    rt.verifier.waiting = 4;
+    scrape();
+    expect_valid();
+    /* Each once, but for those two. */
+    for (unsigned i = 0; i < RESOLVER_LATENCY_US; i++)
+        expect_value("millrace_resolver_", 1000 + i);
+    for (unsigned i = 0; i < VERIFIER_TIME_US; i++)
+        expect_value("millrace_verifier_", 2000 + i);
+    expect_line("millrace_resolver_query_seconds_total 1.500000");
+    expect_line("# UNIT millrace_resolver_query_seconds seconds");
+    expect_line("millrace_verifier_check_seconds_total 0.000250");
+    expect_line("millrace_resolver_cached 3");
+    expect_line("millrace_resolver_queries_under_way 2");
+    expect_line("millrace_resolver_waiting 5");
+    expect_line("millrace_verifier_waiting 4");
+}
+END_TEST
+
+START_TEST(tunnels_are_counted)
+{
+    rt.word[0][COUNTER_TUNNELS_OPENED] = 9;
+    rt.word[0][COUNTER_TUNNELS_CLOSED] = 2;
+    rt.word[1][COUNTER_TUNNEL_END_DONE] = 6;
+    rt.word[1][COUNTER_TUNNEL_TO_TARGET] = 77;
+    scrape();
+    expect_valid();
+    expect_line("millrace_tunnels{worker=\"0\"} 7");
+    expect_line("millrace_tunnels_ended_total{worker=\"1\",end=\"done\"} 6");
+    expect_line("# UNIT millrace_tunnel_to_target_bytes bytes");
+    expect_line("millrace_tunnel_to_target_bytes_total{worker=\"1\"} 77");
+}
+END_TEST
+
 START_TEST(every_name_of_the_registries_is_there)
 {
     char line[160];
@@ -112,6 +169,9 @@ START_TEST(every_name_of_the_registries_is_there)
         if (strncmp(name, "h2_glitch_", 10) == 0)
             snprintf(line, sizeof(line), "millrace_h2_glitches_total{worker=\"1\",kind=\"%s\"} 0",
                      name + 10);
+        else if (strncmp(name, "tunnel_end_", 11) == 0)
+            snprintf(line, sizeof(line), "millrace_tunnels_ended_total{worker=\"1\",end=\"%s\"} 0",
+                     name + 11);
         else
             snprintf(line, sizeof(line), "millrace_%s_total{worker=\"1\"} 0", name);
         expect_line(line);
@@ -143,5 +203,6 @@ START_TEST(it_ends_as_the_standard_says)
 END_TEST
 
 UNIT_MAIN("metrics", setup, teardown, the_text_is_valid, values_are_those_of_the_counters,
+          names_and_passwords_are_counted, tunnels_are_counted,
           every_name_of_the_registries_is_there, a_torn_record_leaves_its_worker_out,
           it_ends_as_the_standard_says)
