@@ -95,6 +95,7 @@ void connect_destroy(struct connect *c)
 void connect_forget(struct connect *c)
 {
     memset(c->login, 0, LOGINS * sizeof(*c->login));
+    c->forgotten++;
 }
 
 /* ---- a tunnel ---- */
@@ -220,11 +221,18 @@ void tunnel_settle(struct tunnel *t)
 
 /* ---- timers ---- */
 
+/* What has taken too long? */
+static enum tunnel_end late_end(const struct tunnel *t)
+{
+    if (t->state == TUNNEL_STATE_VERIFYING)
+        return TUNNEL_LIMIT;
+    return t->search && t->search->n_dials == 0 ? TUNNEL_DNS_TIMEOUT : TUNNEL_CONNECT_TIMEOUT;
+}
+
 static void expire_search(struct tunnel *t)
 {
     if (tick_since(t->connect->now, t->began) >= tunnel_options(t)->connect_timeout)
-        tunnel_refuse(t, t->search && t->search->n_dials == 0 ? TUNNEL_DNS_TIMEOUT
-                                                              : TUNNEL_CONNECT_TIMEOUT);
+        tunnel_refuse(t, late_end(t));
     else if (t->search)
         search_look(t);
 }

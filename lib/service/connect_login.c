@@ -77,12 +77,14 @@ static void wipe(void *p, size_t n)
 
 struct plain_login {
     const void *credentials;
+    uint64_t forgotten; /* what was asked for before connect_forget is of no use behind it */
     char plain[PLAIN_MAX];
 };
 
 static void hash_login(struct tunnel *t, const char *plain, uint32_t n)
 {
-    struct plain_login l = {.credentials = tunnel_options(t)->credentials};
+    struct plain_login l = {.credentials = tunnel_options(t)->credentials,
+                            .forgotten = t->connect->forgotten};
     memcpy(l.plain, plain, n);
     for (unsigned i = 0; i < 2; i++)
         t->login[i] = siphash24(&t->connect->key[i], &l, offsetof(struct plain_login, plain) + n);

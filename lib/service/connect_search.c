@@ -14,10 +14,10 @@
 static void note_why(struct search *f, enum tunnel_end why)
 {
     static const uint8_t weight[TUNNEL_END_END] = {
-        [TUNNEL_NO_NAME] = 1,    [TUNNEL_DNS_TIMEOUT] = 2, [TUNNEL_DNS_ERROR] = 2,
-        [TUNNEL_LIMIT] = 3,      [TUNNEL_NO_MEMORY] = 3,   [TUNNEL_DENIED] = 4,
-        [TUNNEL_PROHIBITED] = 5, [TUNNEL_UNREACHABLE] = 6, [TUNNEL_CONNECT_TIMEOUT] = 7,
-        [TUNNEL_REFUSED] = 8,
+        [TUNNEL_NO_NAME] = 1,    [TUNNEL_DNS_TIMEOUT] = 2,  [TUNNEL_DNS_ERROR] = 2,
+        [TUNNEL_LIMIT] = 3,      [TUNNEL_NO_MEMORY] = 3,    [TUNNEL_DENIED] = 4,
+        [TUNNEL_PROHIBITED] = 5, [TUNNEL_UNREACHABLE] = 6,  [TUNNEL_CONNECT_TIMEOUT] = 7,
+        [TUNNEL_REFUSED] = 8,    [TUNNEL_TARGET_RESET] = 8,
     };
     if (weight[why] > weight[f->why])
         f->why = (uint8_t)why;
@@ -200,7 +200,7 @@ static void dialled_reset(struct stream *s, enum stream_code code)
     static const uint8_t end[STREAM_CODE_END] = {
         [STREAM_RESET] = TUNNEL_REFUSED,           [STREAM_REFUSED] = TUNNEL_REFUSED,
         [STREAM_UNREACHABLE] = TUNNEL_UNREACHABLE, [STREAM_TIMEOUT] = TUNNEL_CONNECT_TIMEOUT,
-        [STREAM_KILLED] = TUNNEL_KILLED,           [STREAM_NO_MEMORY] = TUNNEL_NO_MEMORY};
+        [STREAM_KILLED] = TUNNEL_TARGET_RESET,     [STREAM_NO_MEMORY] = TUNNEL_NO_MEMORY};
     struct tunnel *t = s->user;
     struct dial *d = dial_of(t->search, s);
     assert(d && "one of its own");

@@ -45,6 +45,7 @@ struct connect {
     tick_t now; /* of the last call that said so */
     struct siphash_key key[2];
     struct login *login; /* LOGINS of them, by hash */
+    uint64_t forgotten;  /* how often */
 };
 
 /* Looking for a target that answers. */

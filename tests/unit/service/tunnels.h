@@ -158,8 +158,8 @@ static struct party *party_new(const struct stream_service *service)
 {
     need(tn.n_parties < PARTIES);
     struct party *p = &tn.party[tn.n_parties++];
+    memset(p, 0, offsetof(struct party, bytes));
     p->http = (struct http_stream){.http = &party_http, .peer = &tn.peer};
-    p->got = 0;
     stream_init(&p->http.stream, service, &party_carrier, &tn.ready, &tn.mem, 64);
     stream_set_marks(&p->http.stream, HIGH, LOW);
     p->live = true;
