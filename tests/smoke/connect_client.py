@@ -29,10 +29,9 @@ def basic(user, password):
     return "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()
 
 
-def errors(field):
-    """The proxy and the error of a proxy-status field (RFC 9209 2)."""
-    who, *parameters = (p.strip() for p in field.split(";"))
-    return who, dict(p.split("=", 1) for p in parameters).get("error")
+def error_of(field):
+    """Of a proxy-status field (RFC 9209 2) with one member."""
+    return dict(p.strip().split("=", 1) for p in field.split(";")[1:]).get("error")
 
 
 class Tunnel:
@@ -66,7 +65,7 @@ class Tunnel:
         self.client.until(f"the end of {self.authority}", self.over)
         assert self.ended, f"{self.authority}: RST_STREAM({self.reset})"
         field = self.head.get("proxy-status")
-        return status, errors(field)[1] if field else None
+        return status, error_of(field) if field else None
 
     def offer(self, data):
         """As much of it as its windows take now; how much that was."""

@@ -187,6 +187,20 @@ class ConnectPair(H2Pair):
 
     # What is told of tunnels.
 
+    def tunnels(self, **filters):
+        """Those that there are, page by page."""
+        query = "".join(f"&{key}={value}" for key, value in filters.items())
+        rows, cursor = [], ""
+        while True:
+            page = self.app.get(f"/v1/tunnels?limit=20{query}{cursor}")
+            rows += page["tunnels"]
+            if not page.get("next"):
+                return rows
+            cursor = f"&cursor={page['next']}"
+
+    def kill_tunnel(self, row):
+        self.app.get(f"/v1/tunnels/{row['id']}", "DELETE")
+
     @staticmethod
     def ended(snapshot, why=""):
         """How many tunnels have, for that reason or for any."""

@@ -396,8 +396,10 @@ def says_why_it_failed(given):
         (literal("8.8.8.8", 80), (502, "destination_ip_unroutable")),  # there is no route
     ):
         with given.proxied() as client:
-            got = client.request(authority).failed()
+            tunnel = client.request(authority)
+            got = tunnel.failed()
             assert got == expected, f"{authority}: {got}"
+            assert tunnel.head["proxy-status"].strip('"').startswith("open"), tunnel.head
 
 
 def gives_up_who_does_not_answer(given):

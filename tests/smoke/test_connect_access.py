@@ -118,7 +118,7 @@ def asks_once_for_many(given):
     given.dns.forget()
     with given.proxied() as client:
         for _ in range(2):
-            tunnels = [client.request(at_echo("once.test")) for _ in range(20)]
+            tunnels = [client.request(at_echo("once.test")) for _ in range(90)]
             for tunnel in tunnels:
                 works(tunnel)
     asked = given.dns.asked("once.test")

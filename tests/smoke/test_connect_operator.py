@@ -1,7 +1,7 @@
 #!/usr/bin/env -S python3 -B
 # SPDX-License-Identifier: BSD-3-Clause
-"""What an operator of a proxy sees and does: timeouts, new rules, users and certificates under open
-tunnels, and a drain."""
+"""What an operator of a proxy sees and does: timeouts, tunnels that are looked at and ended, new rules,
+users and certificates under open tunnels, and a drain."""
 import functools
 import signal
 import time
@@ -13,9 +13,11 @@ from connectlab import (
     BASIC,
     BRIEF,
     HASTY,
+    PASSWORDS,
     SECONDS,
     SECURE,
     TARGET4,
+    TARGET6,
     ConnectPair,
     literal,
 )
@@ -28,6 +30,7 @@ from tcp import same
 LAST = 2**31 - 1  # RFC 9113 6.8: of the first GOAWAY of two
 HERE = literal(TARGET4, ECHO)
 DENIED = 403, "http_request_denied"
+TIMERS = [f"{kind}-timeout-s" for kind in ("progress", "preface", "headers", "idle", "settings")]
 SLOW = 5  # times as long as it should take: the machine is busy
 
 
@@ -83,6 +86,21 @@ def ends_an_old_tunnel(given):
         assert given.tunnels_logged(1)[0]["outcome"] == "lifetime"
 
 
+def keeps_a_silent_tunnel(given):
+    """HTTP/2's own timers are not for tunnels: of nobody who speaks, of nobody who reads."""
+    with given.proxied() as client:
+        silent = client.open(HERE)
+        same(silent.ask(b"hello"), b"hello")
+        stopped = client.request(literal(TARGET4, targets.SOURCE))
+        stopped.stop()
+        client.until("a window full", lambda: len(stopped.body) == client.window)
+        assert not client.hears(3 * SECONDS), (silent.reset, stopped.reset, client.goaways)
+        same(silent.ask(b"hello"), b"hello")
+        stopped.resume()
+        client.until("more", lambda: len(stopped.body) > 4 * client.window)
+        stopped.cancel()
+
+
 def ends_tunnels_of_who_has_vanished(given):
     """Nothing comes from the client any more, not even an end."""
     client = given.proxied(HASTY)
@@ -93,6 +111,49 @@ def ends_tunnels_of_who_has_vanished(given):
         for _ in tunnels:
             assert given.targets.ended(ECHO)["end"] == "rst"
         client.abort()
+
+
+# ---- who looks ----
+
+
+def shows_tunnels(given):
+    with given.proxied(SECURE) as client:
+        one, other = client.open(HERE), client.open(literal(TARGET6, targets.STUCK))
+        same(one.ask(b"hello"), b"hello")
+        other.end()
+        poll("its end", 10, lambda: given.tunnels(state="half-closed"), step=0.02)
+        [ended], [row] = given.tunnels(state="half-closed"), given.tunnels(state="open")
+        assert ended["authority"] == other.authority and row["authority"] == HERE, (ended, row)
+        assert (row["to_target"], row["to_client"]) == (5, 5), row
+        assert (row["target"], row["target_port"]) == (TARGET4, ECHO), row
+        assert (row["listener"], row["proxy"], row["user"]) == ("secure", "open", None), row
+        assert row["client_address"] == "10.77.0.2" and row["connection"], row
+
+
+def shows_many_tunnels(given):
+    """By pages, and of one user or way only."""
+    alice = "proxy-authorization", basic("alice", PASSWORDS["alice"])
+    with given.proxied() as some, given.proxied(BASIC) as others:
+        for _ in range(50):
+            some.open(HERE)
+            others.open(literal(TARGET6, ECHO), alice)
+        assert len({row["id"] for row in given.tunnels()}) == 100
+        for filters in {"user": "alice"}, {"proxy": "basic"}, {"target": TARGET6}:
+            rows = given.tunnels(**filters)
+            assert len(rows) == 50 and all(r["user"] == "alice" for r in rows), filters
+        assert not given.tunnels(user="bob")
+
+
+def kills_one(given):
+    given.forget_log()
+    with given.proxied() as client:
+        one, other = client.open(HERE), client.open(literal(TARGET6, ECHO))
+        given.kill_tunnel(given.tunnels(target=TARGET4)[0])
+        client.until("its end", one.over)
+        assert one.reset is not None
+        assert given.targets.ended(ECHO)["end"] == "rst"
+        assert given.tunnels_logged(1)[0]["outcome"] == "killed"
+        same(other.ask(b"hello"), b"hello")
 
 
 # ---- reloads ----
@@ -228,11 +289,20 @@ if __name__ == "__main__":
             ends_a_half_open_tunnel,
             ends_an_old_tunnel,
             ends_tunnels_of_who_has_vanished,
+            shows_tunnels,
+            shows_many_tunnels,
+            kills_one,
             takes_new_rules_under_a_tunnel,
             takes_new_users_under_a_tunnel,
             takes_a_new_certificate_under_a_tunnel,
             drains_when_told,
             drains_to_a_deadline_when_told,
+            leaves_nothing,
+        ),
+        tap.Group(
+            "short timers of HTTP/2",
+            functools.partial(ConnectPair, config={"http2": dict.fromkeys(TIMERS, SECONDS)}),
+            keeps_a_silent_tunnel,
             leaves_nothing,
         ),
         tap.Group("drained", ConnectPair, drains_at_a_signal),
