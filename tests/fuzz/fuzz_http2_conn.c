@@ -256,6 +256,7 @@ static struct {
     struct h2_stream *stream;
     uint8_t state; /* enum h2_state, with stream */
     bool tunnel;
+    bool answered; /* HEADERS would be trailers */
     enum h2_closed how;
     bool idle;
     struct text block;    /* of the last HEADERS and CONTINUATION, as they came */
@@ -524,6 +525,23 @@ static bool differs_by_order(void)
     return gone(o) && gone(t) && (f->type == H2_DATA || f->type == H2_PUSH_PROMISE);
 }
 
+/* What trailers may be. */
+static bool differs_by_trailers(void)
+{
+    const struct reaction *o = &both.ours;
+    const struct reaction *t = &both.theirs;
+    if (!is_message() || !both.answered || gone(o) || gone(t))
+        return false;
+    /* RFC 9113 8.5: HEADERS on a connected stream are a stream error. nghttp2 lets trailers pass.
+     */
+    if (both.tunnel && both.frame.type != H2_DATA)
+        return reset_only(o, H2_PROTOCOL_ERROR) && t->resets == 0;
+    /* RFC 9110 6.5.1 and 7.2: in trailers host routes nothing and is a field like others, told
+     * apart from the head. nghttp2 counts it with the head's, of which one at most is allowed. */
+    return !both.client && reset_only(t, H2_PROTOCOL_ERROR) && o->resets == 0 &&
+           contains(&o->told, "trailers") && contains(&o->told, "|host=");
+}
+
 /* What makes a message malformed. */
 static bool differs_by_message(void)
 {
@@ -613,7 +631,7 @@ static bool differs_by_control(void)
 static bool known_difference(void)
 {
     return differs_by_state() || differs_by_order() || differs_by_message() ||
-           differs_by_priority() || differs_by_control();
+           differs_by_trailers() || differs_by_priority() || differs_by_control();
 }
 
 /* ---- a step ---- */
@@ -637,6 +655,7 @@ static void begin_step(const uint8_t *frame, size_t n)
         n >= H2_FRAME_HEADER + 5 ? h2_u32(frame + H2_FRAME_HEADER + 1) & H2_STREAM_MAX : 0;
     both.stream = h2_streams_find(&c->streams, both.frame.stream);
     both.tunnel = both.stream && (both.stream->flags & H2_STREAM_TUNNEL);
+    both.answered = both.stream && (both.stream->flags & H2_STREAM_ANSWERED);
     both.state = both.stream ? both.stream->state : H2_CLOSED;
     both.how = h2_closed_how(&c->closed, both.frame.stream);
     both.idle = h2_is_idle(c, both.frame.stream);
