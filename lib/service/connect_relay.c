@@ -156,6 +156,7 @@ static void target_data(struct stream *s, struct pkt *view, bool end)
     }
     if (end) {
         t->target_ended = true;
+        t->active = t->connect->now;
         t->state = TUNNEL_STATE_HALF_CLOSED;
         if (to)
             stream_end(to);
@@ -188,6 +189,7 @@ static void target_reset(struct stream *s, enum stream_code code)
                    : code == STREAM_KILLED ? TUNNEL_KILLED
                                            : TUNNEL_TARGET_RESET);
     t->target_lost = true;
+    t->active = t->connect->now;
     if (t->client)
         stream_release(client_of(t)); /* what it says now is thrown away */
     pass_on_reset(t);
@@ -222,6 +224,7 @@ static void client_data(struct stream *s, struct pkt *view, bool end)
     tunnel_enter(t);
     if (end) {
         t->client_ended = true;
+        t->active = t->connect->now;
         t->state = t->target ? TUNNEL_STATE_HALF_CLOSED : t->state;
     }
     if (!t->target) {
@@ -249,10 +252,12 @@ static void client_writable(struct stream *s)
 {
     struct tunnel *t = s->user;
     tunnel_enter(t);
-    if (t->target_lost)
+    if (t->target_lost) {
+        t->active = t->connect->now;
         pass_on_reset(t);
-    else
+    } else {
         look(t, t->target, s);
+    }
     tunnel_settle(t);
 }
 

@@ -93,7 +93,7 @@ struct tunnel {
     tick_t began;
     tick_t resolved;
     tick_t connected;
-    tick_t active; /* when a byte last passed */
+    tick_t active; /* when a byte last passed, or an end; with a target lost, was taken */
     tick_t resume_at;
     uint64_t to_target;
     uint64_t to_client;

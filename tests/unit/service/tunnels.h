@@ -56,6 +56,7 @@ struct last {
     struct tunnel_record r;
     char user[80];
     char authority[300];
+    char listener[64];
 };
 
 struct tunnels {
@@ -242,6 +243,8 @@ static void tn_ended(void *ctx, const struct tunnel_record *r)
     snprintf(tn.last.user, sizeof(tn.last.user), "%s", r->user);
     snprintf(tn.last.authority, sizeof(tn.last.authority), "%.*s", (int)r->authority.n,
              r->authority.p);
+    snprintf(tn.last.listener, sizeof(tn.last.listener), "%s", r->peer->listener);
+    tn.last.r.peer = NULL;
 }
 
 /* ---- the world ---- */
