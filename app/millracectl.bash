@@ -11,8 +11,9 @@ _millracectl() {
         return
         ;;
     -t | --state)
-        mapfile -t COMPREPLY < <(compgen -W "syn-sent syn-received established fin-wait-1 fin-wait-2 \
-            close-wait closing last-ack time-wait" -- "$cur")
+        list="syn-sent syn-received established fin-wait-1 fin-wait-2 close-wait closing last-ack time-wait"
+        [[ " ${COMP_WORDS[*]} " != *" tunnels "* ]] || list="verifying resolving connecting open half-closed"
+        mapfile -t COMPREPLY < <(compgen -W "$list" -- "$cur")
         return
         ;;
     -p | --protocol)
@@ -20,16 +21,16 @@ _millracectl() {
         return
         ;;
     -w | --worker | -i | --iface | -n | --watch | -f | --file | -m | --max-size | -l | --snaplen | \
-        -L | --listener | -T | --timeout)
+        -L | --listener | -T | --timeout | -P | --proxy | -u | --user | -d | --target)
         COMPREPLY=()
         return
         ;;
     esac
     for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
         case $word in
-        -s | -c | -w | -i | -n | -f | -m | -l | -t | -L | -p | -T) skip=true ;;
+        -s | -c | -w | -i | -n | -f | -m | -l | -t | -L | -p | -T | -P | -u | -d) skip=true ;;
         --socket | --config | --worker | --iface | --watch | --file | --max-size | --snaplen | --state | \
-            --listener | --protocol | --timeout)
+            --listener | --protocol | --timeout | --proxy | --user | --target)
             skip=true
             ;;
         -*) ;;

@@ -48,9 +48,12 @@ enum exit_code {
     X(FILE, 'f', "file", "NAME", "name within capture.directory; default: from the time") \
     X(MAX_SIZE, 'm', "max-size", "SIZE", "end at this size: \"100 MiB\"")                 \
     X(SNAPLEN, 'l', "snaplen", "BYTES", "bytes kept of each packet")                      \
-    X(STATE, 't', "state", "STATE", "connections in this state only: established")        \
-    X(LISTENER, 'L', "listener", "NAME", "connections of this listener only")             \
+    X(STATE, 't', "state", "STATE", "those in this state only: established, open")        \
+    X(LISTENER, 'L', "listener", "NAME", "those of this listener only")                   \
     X(PROTOCOL, 'p', "protocol", "NAME", "connections of this protocol only: tcp")        \
+    X(PROXY, 'P', "proxy", "NAME", "tunnels of this proxy only")                          \
+    X(USER, 'u', "user", "NAME", "tunnels of this user only")                             \
+    X(TARGET, 'd', "target", "ADDRESS", "tunnels to this address or network only")        \
     X(LONG, 'e', "long", NULL, "all that is known of each")                               \
     X(STOP, 'S', "stop", NULL, "then the appliance stops, as by SIGTERM")                 \
     X(TIMEOUT, 'T', "timeout", "SECONDS", "for what goes on; http2.drain-timeout-s")      \
@@ -80,6 +83,7 @@ static const struct {
 #define SHOWS   (ASKS | BIT(WATCH))
 #define OPERAND (1u << OPT_END) /* takes a word more */
 #define FILTERS (BIT(WORKER) | BIT(STATE) | BIT(LISTENER) | BIT(PROTOCOL))
+#define TUNNELS (BIT(WORKER) | BIT(STATE) | BIT(LISTENER) | BIT(PROXY) | BIT(USER) | BIT(TARGET))
 
 struct options {
     uint32_t given;
@@ -95,8 +99,8 @@ struct options {
 struct command;
 typedef int run_function(const struct command *c, const struct options *o);
 
-static run_function run_show, run_metrics, run_capture, run_reload, run_flush, run_reset, run_drain,
-    run_drain_all, run_doctor;
+static run_function run_show, run_metrics, run_capture, run_reload, run_flush, run_reset, run_kill,
+    run_drain, run_drain_all, run_doctor;
 
 static const struct command {
     const char *words;
@@ -125,6 +129,10 @@ static const struct command {
      show_connections, "connections; with an ID, all of one"},
     {"show listeners", SHOWS | BIT(WORKER), run_show, "/v1/listeners", NULL, show_listeners,
      "ports that services answer on"},
+    {"show tunnels", SHOWS | TUNNELS | BIT(LONG), run_show, "/v1/tunnels", "tunnels", show_tunnels,
+     "tunnels of CONNECT proxies"},
+    {"show resolver", SHOWS, run_show, "/v1/resolver", "names", show_resolver,
+     "names that were looked up for tunnels"},
     {"show memory", SHOWS, run_show, "/v1/memory", NULL, show_memory, "packet pools"},
     {"show capture", SHOWS, run_show, "/v1/capture", NULL, show_capture,
      "the capture that runs, or the last one"},
@@ -140,6 +148,8 @@ static const struct command {
      "forget all neighbours; they are asked for again"},
     {"reset conn", ASKS | OPERAND, run_reset, "/v1/connections", NULL, NULL,
      "end the connection of an ID that 'show conn' shows"},
+    {"kill tunnel", ASKS | OPERAND, run_kill, "/v1/tunnels", NULL, NULL,
+     "end the tunnel of an ID that 'show tunnels' shows"},
     {"drain conn", ASKS | OPERAND, run_drain, "/v1/connections", NULL, NULL,
      "let the HTTP/2 connection of an ID finish its requests, and end"},
     {"drain all", ASKS | BIT(STOP) | BIT(TIMEOUT), run_drain_all, "/v1/drain", NULL, show_drain,
@@ -187,9 +197,9 @@ static const char *operand_text(const struct command *c)
 {
     if (!c || !(c->options & OPERAND))
         return "";
-    return c->run == run_doctor                         ? " [FILE]"
-           : c->run == run_reset || c->run == run_drain ? " ID"
-                                                        : " [ID]";
+    if (c->run == run_doctor)
+        return " [FILE]";
+    return c->run == run_show ? " [ID]" : " ID";
 }
 
 /* Of all commands that begin with words. */
@@ -307,8 +317,8 @@ static void add_query(char target[TARGET_MAX], const char *name, const char *val
 
 static void first_target(const struct command *c, const struct options *o, char target[TARGET_MAX])
 {
-    static const enum option_id filters[] = {OPT_WORKER, OPT_IFACE, OPT_STATE, OPT_LISTENER,
-                                             OPT_PROTOCOL};
+    static const enum option_id filters[] = {OPT_WORKER,   OPT_IFACE, OPT_STATE, OPT_LISTENER,
+                                             OPT_PROTOCOL, OPT_PROXY, OPT_USER,  OPT_TARGET};
     snprintf(target, TARGET_MAX, "%s%s", c->path, o->operand ? "/" : "");
     if (o->operand)
         add_escaped(target, o->operand);
@@ -327,7 +337,7 @@ static int fetch_page(const struct command *c, const struct options *o, const js
     char target[TARGET_MAX];
     first_target(c, o, target);
     if (page)
-        add_query(target, c->show == show_connections ? "cursor" : "after",
+        add_query(target, c->show == show_neighbours || c->show == show_paths ? "after" : "cursor",
                   json_string_value(json_object_get(page, "next")));
     return call_json(o, "GET", target, NULL, next);
 }
@@ -384,10 +394,11 @@ static int terminal_columns(void)
     return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
 }
 
-/* There may be more connections than anybody wants to wait for, or to hold. */
+/* There may be more of them than anybody wants to wait for, or to hold. */
 static bool by_pages(const struct command *c, const struct options *o)
 {
-    return c->show == show_connections && !o->operand && !(o->given & BIT(JSON));
+    bool many = c->show == show_connections || c->show == show_tunnels;
+    return many && !o->operand && !(o->given & BIT(JSON));
 }
 
 /* Each page as soon as it is there. */
@@ -556,14 +567,15 @@ static int run_flush(const struct command *c, const struct options *o)
     return code;
 }
 
-/* Of one connection; the reply names it under key. */
+/* Of one connection or tunnel; the reply names it under key. */
 static int change_one(const struct command *c, const struct options *o, const char *method,
                       const char *key, const char *what)
 {
     char target[TARGET_MAX];
     json_t *reply;
     if (!o->operand)
-        return usage("%s takes the ID of one; 'millracectl show conn' shows it", c->words);
+        return usage("%s takes the ID of one; 'millracectl show %s' shows it", c->words,
+                     c->run == run_kill ? "tunnels" : "conn");
     first_target(c, o, target);
     int code = call_json(o, method, target, NULL, &reply);
     if (reply && o->given & BIT(JSON))
@@ -577,6 +589,11 @@ static int change_one(const struct command *c, const struct options *o, const ch
 static int run_reset(const struct command *c, const struct options *o)
 {
     return change_one(c, o, "DELETE", "reset", "is reset");
+}
+
+static int run_kill(const struct command *c, const struct options *o)
+{
+    return change_one(c, o, "DELETE", "killed", "has ended");
 }
 
 static int run_drain(const struct command *c, const struct options *o)

@@ -454,6 +454,111 @@ void show_listeners(const struct show *s)
     finish(s, t, "no listeners are configured");
 }
 
+/* ---- tunnels, and the names they lead to ---- */
+
+static void print_tunnels(const struct show *s, const json_t *rows)
+{
+    struct table *t = table_new("ID STATE USER >AGE >TO-TARGET >TO-CLIENT AUTHORITY");
+    size_t i;
+    json_t *row;
+    json_array_foreach(rows, i, row)
+    {
+        table_cell(t, "%s", text_of(row, "id"));
+        table_cell(t, "%s", text_of(row, "state"));
+        table_cell(t, "%s", text_of(row, "user"));
+        seconds_cell(t, row, "age_seconds");
+        bytes_cell(t, number_of(row, "to_target"));
+        bytes_cell(t, number_of(row, "to_client"));
+        table_cell(t, "%s", text_of(row, "authority"));
+    }
+    finish(s, t, "no tunnels");
+}
+
+static void print_tunnel(const struct show *s, const json_t *row)
+{
+    char end[END_TEXT];
+    struct words w = {.out = s->out, .room = s->columns};
+    fprintf(s->out, "%s %s %s", text_of(row, "id"), text_of(row, "state"),
+            text_of(row, "authority"));
+    if (json_is_string(json_object_get(row, "target")))
+        fprintf(s->out, " %s", end_text(end, row, "target", "target_port"));
+    word(&w, "client:%s", end_text(end, row, "client_address", "client_port"));
+    word(&w, "conn:%s", text_of(row, "connection"));
+    word(&w, "listener:%s", text_of(row, "listener"));
+    word(&w, "proxy:%s", text_of(row, "proxy"));
+    word(&w, "user:%s", text_of(row, "user"));
+    time_word(&w, row, "age_seconds", "age");
+    time_word(&w, row, "resolved_seconds", "resolved");
+    time_word(&w, row, "connected_seconds", "connected");
+    word(&w, "to-target:%.0f", number_of(row, "to_target"));
+    word(&w, "to-client:%.0f", number_of(row, "to_client"));
+    fputc('\n', s->out);
+}
+
+void show_tunnels(const struct show *s)
+{
+    const json_t *rows = json_object_get(s->now, "tunnels");
+    size_t i;
+    json_t *row;
+    if (s->detail && json_array_size(rows) > 0)
+        json_array_foreach(rows, i, row) print_tunnel(s, row);
+    else
+        print_tunnels(s, rows);
+}
+
+/* In the last column, which may go on in more lines. */
+static void addresses_cell(struct table *t, const json_t *list)
+{
+    char text[512] = "-";
+    size_t used = 0;
+    size_t i;
+    json_t *item;
+    json_array_foreach(list, i, item)
+    {
+        const char *a = json_string_value(item);
+        if (a && used + strlen(a) + 2 < sizeof(text))
+            used += (size_t)sprintf(text + used, "%s%s", used ? " " : "", a);
+    }
+    table_cell(t, "%s", text);
+}
+
+/* Counters, but for those that have counted nothing. */
+static void counter_words(const struct show *s)
+{
+    const json_t *now = json_object_get(s->now, "counters");
+    const json_t *before = json_object_get(s->before, "counters");
+    struct words w = {.out = s->out, .room = s->columns};
+    const char *key;
+    json_t *value;
+    json_object_foreach((json_t *)now, key, value)
+    {
+        double n = growth(s, now, before, key);
+        if (n > 0)
+            word(&w, s->before ? "%s:%.1f/s" : "%s:%.0f", key, n);
+    }
+    fputc('\n', s->out);
+}
+
+void show_resolver(const struct show *s)
+{
+    struct table *t = table_new("NAME FAMILY OUTCOME >LEFT ADDRESSES");
+    size_t i;
+    json_t *row;
+    fprintf(s->out, "names cached %.0f, queries under way %.0f, questions that wait %.0f",
+            number_of(s->now, "cached"), number_of(s->now, "under_way"),
+            number_of(s->now, "waiting"));
+    counter_words(s);
+    json_array_foreach(json_object_get(s->now, "names"), i, row)
+    {
+        table_cell(t, "%s", text_of(row, "name"));
+        table_cell(t, "%s", text_of(row, "family"));
+        table_cell(t, "%s", text_of(row, "outcome"));
+        seconds_cell(t, row, "left_seconds");
+        addresses_cell(t, json_object_get(row, "addresses"));
+    }
+    finish(s, t, "no name is known");
+}
+
 /* ---- drops ---- */
 
 void show_drops(const struct show *s)

@@ -17,13 +17,13 @@ struct show {
     double seconds;       /* between the two */
     FILE *out;
     int columns; /* of the terminal; 0: it is none, and a row is a line */
-    bool detail; /* of connections: all that is known, in place of a table */
+    bool detail; /* of connections and tunnels: all that is known, in place of a table */
 };
 
 typedef void show_function(const struct show *s);
 
 show_function show_workers, show_ports, show_neighbours, show_addresses, show_paths, show_drops,
     show_health, show_config, show_capture, show_memory, show_version, show_connections,
-    show_listeners, show_drain;
+    show_listeners, show_drain, show_tunnels, show_resolver;
 
 #endif

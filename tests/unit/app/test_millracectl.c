@@ -87,8 +87,8 @@ static void expect(const char *part)
 START_TEST(everything_can_be_shown)
 {
     static const char *const shows[] = {
-        "health", "workers", "ports",  "drops",   "neighbours", "addresses", "paths",
-        "memory", "capture", "config", "version", "conn",       "listeners", "drain"};
+        "health",  "workers", "ports",   "drops", "neighbours", "addresses", "paths",   "memory",
+        "capture", "config",  "version", "conn",  "listeners",  "drain",     "tunnels", "resolver"};
     for (size_t i = 0; i < sizeof(shows) / sizeof(shows[0]); i++) {
         ctl(0, "show %s", shows[i]);
         ck_assert_uint_gt(strlen(out), 0);
@@ -144,6 +144,56 @@ START_TEST(one_connection_is_shown_and_reset)
     expect("millracectl: no connection '1-100' (any more)");
     ctl(1, "show conn '../memory?a=%%'");
     expect("no connection '../memory?a=%'");
+}
+END_TEST
+
+START_TEST(tunnels_are_shown_by_pages)
+{
+    for (unsigned i = 0; i < FAKE_ROWS; i++)
+        if (i % 2)
+            strcpy(fake_tunnel(&rt, i & 1, 443)->user, "bob");
+        else
+            fake_tunnel(&rt, i & 1, 443)->target = fake_ip("2001:db8::1");
+    ctl(0, "show tunnels | grep -c www.example:443");
+    ck_assert_int_eq(atoi(out), FAKE_ROWS);
+    ctl(0, "show tunnels --json | grep -c connected_seconds");
+    ck_assert_int_eq(atoi(out), FAKE_ROWS);
+    ctl(0, "show tunnels --user bob --long | grep -c user:bob");
+    ck_assert_int_eq(atoi(out), FAKE_ROWS / 2);
+    ctl(0, "show tunnels --target 2001:db8::/32 --proxy egress --listener proxy | grep -c alice");
+    ck_assert_int_eq(atoi(out), FAKE_ROWS / 2);
+    ctl(0, "show tunnels --state resolving");
+    ck_assert_str_eq(out, "no tunnels\n");
+    ctl(1, "show tunnels --target 10.0.0.0/33");
+    expect("millracectl: target: '10.0.0.0/33' is neither an address nor a network");
+    ctl(2, "show conn --user alice");
+    expect("--user means nothing to 'show conn'");
+}
+END_TEST
+
+START_TEST(a_tunnel_is_killed)
+{
+    fake_tunnel(&rt, 1, 443);
+    ctl(0, "kill tunnel 1-100");
+    ck_assert_str_eq(out, "1-100 has ended\n");
+    ctl(1, "kill tunnel 1-100");
+    expect("millracectl: no tunnel '1-100' (any more); GET /v1/tunnels lists all");
+    ctl(2, "kill tunnel");
+    expect("kill tunnel takes the ID of one; 'millracectl show tunnels' shows it");
+}
+END_TEST
+
+START_TEST(names_of_all_pages_are_shown)
+{
+    static const struct connect_answer a = {.outcome = CONNECT_NO_NAME};
+    for (; rt.n_names < FAKE_NAMES; rt.n_names++)
+        rt.name[rt.n_names] =
+            (struct resolver_row){.name = "a.example", .left = TICK_SEC, .answer = &a};
+    rt.resolver.count[RESOLVER_HITS] = 7;
+    ctl(0, "show resolver");
+    expect("    hits:7\n");
+    ctl(0, "show resolver --json | grep -c left_seconds");
+    ck_assert_int_eq(atoi(out), FAKE_NAMES);
 }
 END_TEST
 
@@ -412,12 +462,14 @@ END_TEST
 
 START_TEST(the_shell_completes)
 {
-    completes("millracectl \"\"", "capture doctor drain flush metrics reload reset show\n");
+    completes("millracectl \"\"", "capture doctor drain flush kill metrics reload reset show\n");
     completes("millracectl show p", "paths ports\n");
     completes("millracectl -s /x capture \"\"", "start stop\n");
     completes("millracectl doctor --c", "--config\n");
     completes("millracectl doctor /dev/nul", "/dev/null\n");
     completes("millracectl show conn --state fin", "fin-wait-1 fin-wait-2\n");
+    completes("millracectl show tunnels --state o", "open\n");
+    completes("millracectl kill \"\"", "tunnel\n");
     completes("millracectl show conn --lo", "--long\n");
     completes("millracectl reset \"\"", "conn\n");
     completes("millracectl reload \"\"", "\n");
@@ -426,7 +478,8 @@ START_TEST(the_shell_completes)
 END_TEST
 
 UNIT_MAIN("millracectl", setup, teardown, everything_can_be_shown, connections_are_shown_by_pages,
-          one_connection_is_shown_and_reset, all_connections_are_drained,
+          one_connection_is_shown_and_reset, tunnels_are_shown_by_pages, a_tunnel_is_killed,
+          names_of_all_pages_are_shown, all_connections_are_drained,
           an_appliance_that_is_not_well_exits_with_1, all_pages_of_a_list_are_shown,
           drops_are_those_that_happened, a_watch_goes_on_until_its_reader_is_gone,
           a_capture_is_started_and_stopped, a_refused_reload_prints_the_faults,

@@ -16,6 +16,13 @@
     "\"lost_bytes\":0,\"unread_bytes\":64,\"tx_bytes\":3000000000,\"pacing_bytes_per_second\":"   \
     "1048576}"
 
+#define TUNNEL                                                                               \
+    "{\"id\":\"0-1000002a\",\"state\":\"open\",\"user\":\"alice\",\"age_seconds\":90,"       \
+    "\"to_target\":1000,\"to_client\":3145728,\"authority\":\"www.example:443\",\"target\":" \
+    "\"2001:db8:1234:5678:9abc:def0:1234:5678\",\"target_port\":443,\"client_address\":"     \
+    "\"10.0.0.2\",\"client_port\":40000,\"connection\":\"0-2a\",\"listener\":\"proxy\","     \
+    "\"proxy\":\"egress\",\"resolved_seconds\":null,\"connected_seconds\":0.025}"
+
 static char *text;
 static size_t len;
 
@@ -308,6 +315,60 @@ START_TEST(the_configuration_is_yaml)
 }
 END_TEST
 
+START_TEST(tunnels_are_a_table)
+{
+    expect_narrow(shown(show_tunnels, "{\"tunnels\":[" TUNNEL "],\"next\":null}"));
+    ck_assert_str_eq(text,
+                     "ID          STATE  USER     AGE  TO-TARGET  TO-CLIENT  AUTHORITY\n"
+                     "0-1000002a  open   alice  1m30s     1000 B    3.0 MiB  www.example:443\n");
+    shown(show_tunnels, "{\"tunnels\":[{\"id\":\"0-1\",\"state\":\"resolving\",\"user\":null,"
+                        "\"age_seconds\":0.1,\"authority\":\"a.example:1\",\"target\":null}]}");
+    ck_assert_ptr_nonnull(strstr(text, "resolving  -     100ms"));
+    ck_assert_ptr_nonnull(strstr(text, "a.example:1\n"));
+    ck_assert_str_eq(shown(show_tunnels, "{\"tunnels\":[]}"), "no tunnels\n");
+}
+END_TEST
+
+START_TEST(all_is_told_of_a_tunnel)
+{
+    json_t *now = json_loads("{\"tunnels\":[" TUNNEL "]}", 0, NULL);
+    FILE *out = open_memstream(&text, &len);
+    show_tunnels(&(struct show){.now = now, .out = out, .columns = 80, .detail = true});
+    fclose(out);
+    json_decref(now);
+    expect_narrow(text);
+    ck_assert_str_eq(text,
+                     "0-1000002a open www.example:443 "
+                     "[2001:db8:1234:5678:9abc:def0:1234:5678]:443\n"
+                     "    client:10.0.0.2:40000 conn:0-2a listener:proxy proxy:egress user:alice\n"
+                     "    age:1m30s connected:25ms to-target:1000 to-client:3145728\n");
+}
+END_TEST
+
+START_TEST(names_are_shown_with_what_is_known)
+{
+    static const char reply[] =
+        "{\"cached\":2,\"under_way\":1,\"waiting\":3,\"counters\":{\"questions\":%d,\"hosts\":0},"
+        "\"names\":[{\"name\":\"a.example\",\"family\":\"ipv4\",\"outcome\":\"ok\",\"addresses\":"
+        "[\"192.0.2.1\",\"192.0.2.2\"],\"left_seconds\":59},{\"name\":\"b.example\",\"family\":"
+        "\"ipv6\",\"outcome\":\"asking\",\"addresses\":[],\"left_seconds\":null}]}";
+    char before[sizeof(reply)];
+    char now[sizeof(reply)];
+    snprintf(before, sizeof(before), reply, 10);
+    snprintf(now, sizeof(now), reply, 25);
+    expect_narrow(shown(show_resolver, now));
+    ck_assert_str_eq(text, "names cached 2, queries under way 1, questions that wait 3\n"
+                           "    questions:25\n"
+                           "NAME       FAMILY  OUTCOME   LEFT  ADDRESSES\n"
+                           "a.example  ipv4    ok         59s  192.0.2.1 192.0.2.2\n"
+                           "b.example  ipv6    asking   never  -\n");
+    later(show_resolver, before, 2, now);
+    ck_assert_ptr_nonnull(strstr(text, "    questions:7.5/s\n"));
+    shown(show_resolver, "{\"names\":[]}");
+    ck_assert_ptr_nonnull(strstr(text, "no name is known\n"));
+}
+END_TEST
+
 START_TEST(memory_and_version)
 {
     expect_narrow(shown(show_memory,
@@ -328,4 +389,5 @@ UNIT_MAIN("show", NULL, teardown, workers_fit_a_line, rates_are_by_the_second,
           addresses_and_paths, connections_are_a_table, one_connection_is_shown_as_ss_does,
           what_stands_on_a_connection_is_shown, listeners_show_what_came_of_them,
           health_begins_with_the_verdict, what_is_drained_is_said, capture_says_how_far_it_is,
-          the_configuration_is_yaml, memory_and_version)
+          the_configuration_is_yaml, tunnels_are_a_table, all_is_told_of_a_tunnel,
+          names_are_shown_with_what_is_known, memory_and_version)
