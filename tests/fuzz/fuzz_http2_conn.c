@@ -521,8 +521,9 @@ static bool differs_by_order(void)
     if (is_message() && !whole && reset_only(t, H2_PROTOCOL_ERROR) && silent(o))
         return true;
     /* Padding that does not fit, and DATA for a stream that has ended; a push that is not allowed,
-     * of fields that do not decode. */
-    return gone(o) && gone(t) && (f->type == H2_DATA || f->type == H2_PUSH_PROMISE);
+     * of fields that do not decode; several settings that are wrong, each in its way. */
+    bool several = f->type == H2_SETTINGS && f->length > H2_SETTINGS_ENTRY;
+    return gone(o) && gone(t) && (f->type == H2_DATA || f->type == H2_PUSH_PROMISE || several);
 }
 
 /* What trailers may be. */
@@ -619,8 +620,12 @@ static bool differs_by_control(void)
     if (f->type == H2_SETTINGS && o->goaway == H2_FLOW_CONTROL_ERROR && !gone(t) && t->resets > 0)
         return true;
     /* 6.5.3: of values for the same setting nghttp2 sees the last only. */
-    if (f->type == H2_SETTINGS && silent(t) && gone(o))
-        return f->length > H2_SETTINGS_ENTRY;
+    if (f->type == H2_SETTINGS && silent(t) && gone(o) && f->length > H2_SETTINGS_ENTRY)
+        return true;
+    /* RFC 8441 3: a client must not take it back, and it has no impact on a server: so nghttp2 as a
+     * server does not look. */
+    if (f->type == H2_SETTINGS && !both.client && silent(t) && o->goaway == H2_PROTOCOL_ERROR)
+        return both.word >> 16 == H2_SETTINGS_ENABLE_CONNECT_PROTOCOL;
     /* 6.5.3 and 6.8 do not ask to end a connection for an ACK of nothing, or for a GOAWAY that
      * names a stream which only the other side could open. */
     return ((f->type == H2_SETTINGS && f->flags == H2_FLAG_ACK) || f->type == H2_GOAWAY) &&

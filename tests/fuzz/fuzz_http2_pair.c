@@ -2,7 +2,8 @@
 /*
  * A client and a server of ours, joined, whose services do what the input says: requests,
  * responses, content, ends, trailers, aborts, holds, late consumption; over a transport that cuts
- * where it likes and may end, while packets and memory may run out and time may pass. The models:
+ * where it likes and may end, while packets and memory may run out and time may pass; streams are
+ * scheduled by any policy of a listener, and the client says priorities. The models:
  * what a stream brings is what its other side wrote, in order, and all of it where nobody aborted
  * and nothing was short; no credit is lost; who has something to send has said so; all streams that
  * were opened are closed, and no memory is left.
@@ -159,7 +160,7 @@ static const struct http_service service = {
 
 /* ---- what services are told to do ---- */
 
-static const struct http_field field = {HTTP_TEXT("x-fuzz"), HTTP_TEXT("some value"), false};
+static const struct http_field field = {HTTP_TEXT("priority"), HTTP_TEXT("u=1, i"), false};
 
 static void forget_if_over(struct talk *t)
 {
@@ -345,6 +346,45 @@ static void starve(uint8_t how)
         heap.limit = heap.bytes + (how >> 1) * 16u;
 }
 
+/* A client's PRIORITY, of any stream. */
+static struct h2_frame make_dependency(uint8_t *payload, uint32_t id, uint8_t how, uint8_t more)
+{
+    uint32_t on = more & 31 ? (more & 31) * 2u - 1 : 0;
+    if (on == id)
+        on = 0;
+    store_be32(payload, on | (how & 64 ? 1u << 31 : 0));
+    payload[4] = more;
+    return (struct h2_frame){.length = 5, .type = H2_PRIORITY, .stream = id};
+}
+
+/* Its PRIORITY_UPDATE, of one that it has opened: RFC 9218 7.1 bounds what is said too early. */
+static struct h2_frame make_update(uint8_t *payload, uint32_t id, uint8_t more)
+{
+    store_be32(payload, id);
+    memcpy(payload + 4, "u=0,i", 5);
+    payload[6] = (uint8_t)('0' + (more & 7));
+    return (struct h2_frame){.length = more & 8 ? 9 : 7, .type = H2_PRIORITY_UPDATE};
+}
+
+/* Behind what it has to say already. */
+static void say_priority(uint8_t how, uint8_t more)
+{
+    uint8_t payload[16];
+    struct h2_conn *c = &client.conn;
+    uint32_t id = (how & 31) * 2u + 1;
+    bool update = (how & 32) && id < c->next_own;
+    struct h2_frame f =
+        update ? make_update(payload, id, more) : make_dependency(payload, id, how, more);
+    if (c->flags & (H2_CONN_FAILED | H2_CONN_ENDED))
+        return;
+    uint8_t *to = h2_queue_room(c, H2_FRAME_HEADER + f.length);
+    if (!to)
+        return;
+    memcpy(h2_frame_write(to, &f), payload, f.length);
+    h2_queue_push(c, H2_FRAME_HEADER + f.length);
+    client.woken = true;
+}
+
 static void act_on_connection(struct side *s, uint8_t what, struct reader *in)
 {
     uint8_t how = reader_u8(in);
@@ -369,6 +409,7 @@ static void act_on_connection(struct side *s, uint8_t what, struct reader *in)
     case 8:
     case 9: serve(s); break;
     case 10: run(); break;
+    case 11: say_priority(how, reader_u8(in)); break;
     default: move(s, 64 + how * 64u, 1 + (uint32_t)(reader_u8(in) << (how & 7))); break;
     }
     pool.limit = heap.limit = SIZE_MAX;
@@ -484,7 +525,8 @@ static void wake(struct h2_conn *c)
     container_of(c, struct side, conn)->woken = true;
 }
 
-static void side_init(struct side *s, struct reader *in)
+/* Returns its byte of the input. */
+static uint8_t side_init(struct side *s, struct reader *in)
 {
     memset(s, 0, sizeof(*s));
     uint8_t how = reader_u8(in);
@@ -503,7 +545,12 @@ static void side_init(struct side *s, struct reader *in)
     s->peer = (struct http_peer){.env = &s->env};
     s->woken = true;
     require(h2_init(&s->h2, &s->env, &s->counters, 1024, &s->settings, wake));
+    return how;
 }
+
+/* A listener's. */
+static const enum sched_policy policies[4] = {SCHED_DEFICIT, SCHED_TREE, SCHED_URGENCY,
+                                              SCHED_ROUND_ROBIN};
 
 static void side_fini(struct side *s)
 {
@@ -523,10 +570,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     rough = false;
     heap_init(&heap);
     heap_pool_init(&pool, 64, 2048);
-    side_init(&client, &in);
-    side_init(&server, &in);
+    unsigned which = side_init(&client, &in) >> 7;
+    which |= side_init(&server, &in) >> 6 & 2u;
     require(h2_connect(&client.conn, &client.h2, &client.settings, &client.peer, now));
     require(h2_accept(&server.conn, &server.h2, &server.settings, &service, &server.peer, now));
+    h2_schedule(&server.conn, policies[which]);
     for (unsigned n = 0; n < OPS_MAX && reader_left(&in) > 0; n++)
         act(&in);
     pool.limit = heap.limit = SIZE_MAX;
