@@ -733,16 +733,6 @@ void resolver_stats(const struct resolver *r, struct resolver_stats *s)
     s->waiting = slab_live(r->waiters);
 }
 
-const char *resolver_counter_name(enum resolver_counter c)
-{
-    static const char *const name[] = {
-#define X(id, name, text) name,
-        RESOLVER_COUNTERS(X)
-#undef X
-    };
-    return name[c];
-}
-
 void resolver_list(const struct resolver *r, uint32_t *cursor,
                    bool (*each)(void *ctx, const struct resolver_row *row), void *ctx, tick_t now)
 {

@@ -127,7 +127,6 @@ tick_t resolver_deadline(const struct resolver *r, tick_t now);
 void resolver_run(struct resolver *r, tick_t now);
 
 void resolver_stats(const struct resolver *r, struct resolver_stats *s);
-const char *resolver_counter_name(enum resolver_counter c);
 /* Tells of names from *cursor (0: the first) on, until `each` returns false; *cursor is where to go
  * on, UINT32_MAX after the last. */
 void resolver_list(const struct resolver *r, uint32_t *cursor,

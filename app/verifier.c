@@ -241,13 +241,3 @@ void verifier_stats(const struct verifier *v, struct verifier_stats *s)
     memcpy(s->count, v->count, sizeof(s->count));
     s->waiting = v->asked - v->taken;
 }
-
-const char *verifier_counter_name(enum verifier_counter c)
-{
-    static const char *const name[] = {
-#define X(id, name, text) name,
-        VERIFIER_COUNTERS(X)
-#undef X
-    };
-    return name[c];
-}

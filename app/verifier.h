@@ -60,6 +60,5 @@ int verifier_fd(const struct verifier *v); /* can be read when there is somethin
 void verifier_take(struct verifier *v);    /* gives the answers there are */
 
 void verifier_stats(const struct verifier *v, struct verifier_stats *s);
-const char *verifier_counter_name(enum verifier_counter c);
 
 #endif

@@ -262,14 +262,6 @@ START_TEST(it_ends_while_some_wait)
 }
 END_TEST
 
-START_TEST(counters_have_names)
-{
-    ck_assert_str_eq(verifier_counter_name(VERIFIER_QUESTIONS), "questions");
-    ck_assert_str_eq(verifier_counter_name(VERIFIER_TIME_US), "time_us");
-}
-END_TEST
-
 UNIT_MAIN("verifier", setup, teardown, right_is_right_and_wrong_is_wrong, unknown_users_are_wrong,
           unknown_users_cost_as_much, without_users_all_are_wrong, a_client_has_a_bound,
-          so_has_the_queue, credentials_live_until_the_answer, it_ends_while_some_wait,
-          counters_have_names)
+          so_has_the_queue, credentials_live_until_the_answer, it_ends_while_some_wait)
