@@ -15,9 +15,11 @@
 #include "service/connect.h"
 #include "support/heap.h"
 
+#ifndef GOT_MAX
+#define GOT_MAX (1u << 18) /* bytes that a party takes */
+#endif
 #define PARTIES   48u
 #define QUESTIONS 32u
-#define GOT_MAX   (1u << 18)
 #define HIGH      1000u /* the marks of each stream */
 #define LOW       400u
 
@@ -82,6 +84,7 @@ struct tunnels {
     struct ip_addr own;
     unsigned opened;
     struct last last;
+    void (*connected)(void); /* runs when a target is; NULL: nobody asks */
 };
 
 static struct tunnels tn;
@@ -201,7 +204,7 @@ static bool tn_verify(void *ctx, handle_t id, const void *credentials, const cha
                       const char *password, const struct ip_addr *client)
 {
     need(ctx == &tn && tn.n_verify < QUESTIONS);
-    need(credentials == proxy_options(tn.proxy)->credentials);
+    need(credentials == proxy_options(tn.peer.context)->credentials);
     if (tn.busy)
         return false;
     struct question *q = &tn.verify[tn.n_verify++];
@@ -233,6 +236,8 @@ static void tn_opened(void *ctx)
 {
     need(ctx == &tn);
     tn.opened++;
+    if (tn.connected)
+        tn.connected();
 }
 
 static void tn_ended(void *ctx, const struct tunnel_record *r)
@@ -365,8 +370,8 @@ static inline struct http_text tn_text(const char *p)
     return (struct http_text){p, (uint32_t)strlen(p)};
 }
 
-/* A request; login: the value of proxy-authorization, or NULL. */
-static inline struct party *tn_ask(const char *authority, struct http_text login, bool end)
+/* A request; login: the value of proxy-authorization, or NULL. Of what follows nobody hears yet. */
+static inline struct party *tn_tell(const char *authority, struct http_text login, bool end)
 {
     struct party *p = party_new(&service_connect.stream);
     p->client = true;
@@ -378,6 +383,12 @@ static inline struct party *tn_ask(const char *authority, struct http_text login
                           .field = &f,
                           .n_fields = login.p ? 1 : 0};
     http_tell_head(&p->http, &h, end, tn.env.now);
+    return p;
+}
+
+static inline struct party *tn_ask(const char *authority, struct http_text login, bool end)
+{
+    struct party *p = tn_tell(authority, login, end);
     tn_run();
     return p;
 }
