@@ -75,7 +75,7 @@ static void tunnel_free(struct tunnel *t)
             proxy_give_back(t->account, (uint32_t)t->allowance);
         proxy_close(t->account);
     }
-    proxy_release(t->proxy, t->peer.env->worker);
+    proxy_release(t->proxy, t->worker);
     slab_free(c->tunnels, t);
 }
 
@@ -107,11 +107,11 @@ static bool add_parts(struct tunnel *t, const struct http_head *h,
                       const struct proxy_target *target)
 {
     struct mem *mem = tunnel_mem(t);
+    t->authority_n = h->authority.n;
     t->search = mem_alloc(mem, sizeof(*t->search), _Alignof(struct search));
-    t->authority = mem_alloc(mem, h->authority.n, 1);
+    t->authority = mem_alloc(mem, t->authority_n, 1);
     if (!t->search || !t->authority)
         return false;
-    t->authority_n = h->authority.n;
     memcpy(t->authority, h->authority.p, t->authority_n);
     t->search->target = *target;
     t->search->next_at = TICK_NEVER;
@@ -132,7 +132,8 @@ struct tunnel *tunnel_create(struct connect *c, struct http_stream *s, const str
     tunnel_copy_text(t->listener, t->peer.listener, sizeof(t->listener));
     t->peer.listener = t->listener;
     t->proxy = t->peer.context;
-    proxy_hold(t->proxy, t->peer.env->worker);
+    t->worker = t->peer.env->worker;
+    proxy_hold(t->proxy, t->worker);
     t->began = t->active = c->now;
     timer_init(&t->timer, on_timer);
     if (add_parts(t, h, target))

@@ -83,6 +83,7 @@ struct tunnel {
     uint32_t authority_n;
     uint16_t port;
     uint16_t status;
+    uint16_t worker;       /* that proxy counts; peer.env, which says so too, may end before t */
     uint8_t state;         /* enum tunnel_state */
     uint8_t end;           /* enum tunnel_end; DONE while nothing has ended it */
     bool client_ended : 1; /* END_STREAM has come */

@@ -277,10 +277,28 @@ START_TEST(a_worker_may_end_with_tunnels_in_any_state)
     party_puts(target, bytes, sizeof(bytes), 300);
     party_fails(target, STREAM_RESET);
     ck_assert_uint_eq(connect_tunnels(tn.connect), 6);
+    tn.env.worker = PROXY_WORKERS_MAX; /* the stack, whose environment that is, ends before */
 }
 END_TEST
 
 /* ---- memory ---- */
+
+/* There is none for a search. */
+static void *alloc_little(struct mem *mem, size_t size, size_t align)
+{
+    return size > 500 ? NULL : tn_alloc(mem, size, align);
+}
+
+START_TEST(memory_may_be_there_for_a_part)
+{
+    open_tunnel(); /* there is room for another, then */
+    tn.mem.alloc = alloc_little;
+    client = tn_client("11.0.0.9:443");
+    ck_assert_uint_eq(client->status, 503);
+    ck_assert_uint_eq(connect_tunnels(tn.connect), 1);
+    ck_assert_uint_eq(proxy_users(tn.proxy), 1);
+}
+END_TEST
 
 /* All that can be done in a tunnel's life; whoever is over is left out. */
 static void a_life(void)
@@ -363,4 +381,4 @@ UNIT_MAIN("connect", setup, teardown, ends_and_states_have_names, an_idle_tunnel
           a_client_that_never_takes_a_lost_targets_bytes_is_cut, a_target_that_lingers_is_cut,
           a_lifetime_ends_what_is_busy, a_lifetime_counts_from_the_request, all_are_listed,
           a_list_can_be_cut_anywhere, any_can_be_killed, a_worker_may_end_with_tunnels_in_any_state,
-          memory_may_fail_anywhere, what_a_tunnel_holds_is_bounded)
+          memory_may_be_there_for_a_part, memory_may_fail_anywhere, what_a_tunnel_holds_is_bounded)
