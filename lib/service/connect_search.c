@@ -49,7 +49,8 @@ static void add(struct tunnel *t, const struct ip_addr *a, bool v6)
 {
     struct connect *c = t->connect;
     struct search *f = t->search;
-    switch (proxy_check(t->proxy, t->user, &f->target, a, c->env.own(c->env.ctx, a), NULL)) {
+    bool own = proxy_stands_for(a, c->env.own, c->env.ctx); /* or a translator leads back to us */
+    switch (proxy_check(t->proxy, t->user, &f->target, a, own, NULL)) {
     case PROXY_ALLOW:
         if (f->n[v6] < CONNECT_ADDRS_MAX)
             f->addr[v6][f->n[v6]++] = *a;

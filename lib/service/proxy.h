@@ -59,6 +59,9 @@ const char *proxy_group_name(enum proxy_group g);
  * compatible ::/96, NAT64 64:ff9b::/96 and 64:ff9b:1::/48, 6to4 2002::/16, Teredo's) is judged by
  * both. METADATA comes before LINK_LOCAL and PRIVATE. */
 enum proxy_group proxy_group_of(const struct ip_addr *a);
+/* Is a, or an IPv4 address that it is written for, one of those? */
+bool proxy_stands_for(const struct ip_addr *a, bool (*those)(void *ctx, const struct ip_addr *a),
+                      void *ctx);
 
 /* ---- the target ---- */
 
@@ -165,7 +168,7 @@ enum proxy_verdict {
 /* What can be said before the address is known. user: NULL or "" is nobody in particular. */
 enum proxy_verdict proxy_check_name(const struct proxy *p, const char *user,
                                     const struct proxy_target *t);
-/* own: is addr one of the appliance's? group may be NULL. Never DEPENDS. */
+/* own: does addr stand for one of the appliance's? group may be NULL. Never DEPENDS. */
 enum proxy_verdict proxy_check(const struct proxy *p, const char *user,
                                const struct proxy_target *t, const struct ip_addr *addr, bool own,
                                enum proxy_group *group);

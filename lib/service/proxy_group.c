@@ -168,6 +168,17 @@ unsigned proxy_forms(const struct ip_addr *a, struct ip_addr form[PROXY_FORMS_MA
     return n;
 }
 
+bool proxy_stands_for(const struct ip_addr *a, bool (*those)(void *ctx, const struct ip_addr *a),
+                      void *ctx)
+{
+    struct ip_addr form[PROXY_FORMS_MAX];
+    unsigned n = proxy_forms(a, form);
+    for (unsigned i = 0; i < n; i++)
+        if (those(ctx, &form[i]))
+            return true;
+    return false;
+}
+
 uint32_t proxy_groups(const struct ip_addr *form, unsigned n)
 {
     uint32_t groups = 0;

@@ -399,6 +399,20 @@ START_TEST(addresses_that_are_not_allowed_are_passed_over)
 }
 END_TEST
 
+/* NAT64, 6to4 */
+START_TEST(own_addresses_are_own_in_each_form)
+{
+    party_fails(client, STREAM_RESET);
+    tn.own = tn_v4(5); /* 11.0.1.5 */
+    client = tn_client("[64:ff9b::b00:105]:443");
+    refused_as(TUNNEL_PROHIBITED, 403, "destination_ip_prohibited");
+    client = tn_client("[2002:b00:105::1]:443");
+    refused_as(TUNNEL_PROHIBITED, 403, "destination_ip_prohibited");
+    client = tn_client("[64:ff9b::b00:106]:443");
+    ck_assert(!party_over(tn_newest()));
+}
+END_TEST
+
 START_TEST(addresses_need_no_question)
 {
     party_fails(client, STREAM_RESET);
@@ -479,5 +493,5 @@ UNIT_MAIN("connect_search", setup, teardown, asks_for_both_families_at_once,
           the_reason_that_says_most_is_given, a_question_for_which_there_is_no_room,
           a_dial_that_fails_at_once, one_failing_at_once_the_next_is_dialled,
           without_ipv6_only_ipv4_is_asked_for, addresses_that_are_not_allowed_are_passed_over,
-          addresses_need_no_question, dials_from_the_pool, connecting_has_its_time,
-          resolving_has_its_time, a_record_says_when)
+          own_addresses_are_own_in_each_form, addresses_need_no_question, dials_from_the_pool,
+          connecting_has_its_time, resolving_has_its_time, a_record_says_when)

@@ -207,6 +207,22 @@ START_TEST(forms_begin_with_the_address)
 }
 END_TEST
 
+static bool is_ours(void *ctx, const struct ip_addr *a)
+{
+    return ip_eq(ctx, a);
+}
+
+START_TEST(an_address_stands_for_those_within)
+{
+    struct ip_addr a, ours = ip_from_v4(0x08080404);
+    ck_assert(ip_parse("2001:0:808:404:0:0:f7f7:f7f5", &a));
+    ck_assert(proxy_stands_for(&a, is_ours, &ours));
+    ck_assert(proxy_stands_for(&a, is_ours, &a));
+    ours = ip_from_v4(0x08080405);
+    ck_assert(!proxy_stands_for(&a, is_ours, &ours));
+}
+END_TEST
+
 UNIT_MAIN("proxy_group", NULL, NULL, borders_of_ipv4, borders_of_ipv6, special_but_reachable,
           metadata_comes_first, ipv4_within_ipv6, local_nat64_in_each_form, groups_have_names,
-          forms_begin_with_the_address)
+          forms_begin_with_the_address, an_address_stands_for_those_within)
