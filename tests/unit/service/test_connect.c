@@ -292,11 +292,13 @@ static void *alloc_little(struct mem *mem, size_t size, size_t align)
 START_TEST(memory_may_be_there_for_a_part)
 {
     open_tunnel(); /* there is room for another, then */
+    size_t before = tn.heap.bytes;
     tn.mem.alloc = alloc_little;
     client = tn_client("11.0.0.9:443");
     ck_assert_uint_eq(client->status, 503);
     ck_assert_uint_eq(connect_tunnels(tn.connect), 1);
     ck_assert_uint_eq(proxy_users(tn.proxy), 1);
+    ck_assert_uint_eq(tn.heap.bytes, before);
 }
 END_TEST
 
