@@ -527,13 +527,15 @@ static unsigned send_probes(struct tcp_conn *c, tick_t now)
 static unsigned send_data(struct tcp_conn *c, unsigned segments, uint32_t bytes, tick_t now)
 {
     unsigned n = 0;
-    uint64_t budget = c->tx_bytes + bytes;
-    while (n < segments && sender_resends(&c->sender)) {
+    uint32_t again = 0; /* counts like what is new: others wait for it as long */
+    while (n < segments && again < bytes && sender_resends(&c->sender)) {
         struct tcp_seg *seg = sender_resend(&c->sender);
+        again += seg ? data_of(c, seg) : 0;
         if (!seg || !resend(c, seg, now))
             return n;
         n++;
     }
+    uint64_t budget = c->tx_bytes + (again < bytes ? bytes - again : 0);
     while (n < segments && c->tx_bytes < budget && now >= c->pace_at) {
         unsigned sent = send_new(c, (uint32_t)(budget - c->tx_bytes), now);
         if (sent == 0)
