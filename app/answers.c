@@ -79,8 +79,10 @@ static void hear_password(struct answers *a, unsigned worker, const struct quest
         verifier_ask(a->verifier, worker, asked);
         return;
     }
-    struct question_answer none = {
-        .id = asked->id, .kind = asked->kind, .answer.outcome = CONNECT_BUSY};
+    struct question_answer none = {.id = asked->id,
+                                   .asker = asked->asker,
+                                   .kind = asked->kind,
+                                   .answer.outcome = CONNECT_BUSY};
     give(a, worker, &none);
 }
 

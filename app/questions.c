@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <string.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 #define ASKED_BYTES    (512u * 1024)
@@ -22,7 +23,7 @@ bool questions_init(struct questions *q, int wake)
     *q = (struct questions){.wake = wake};
     q->asked = byte_ring_create(ASKED_BYTES);
     q->answered = byte_ring_create(ANSWERED_BYTES);
-    if (q->asked && q->answered)
+    if (q->asked && q->answered && getrandom(&q->key, sizeof(q->key), 0) == sizeof(q->key))
         return true;
     questions_fini(q);
     return false;
@@ -37,16 +38,30 @@ void questions_fini(struct questions *q)
     *q = (struct questions){.wake = -1};
 }
 
+static uint16_t asker_of(const struct questions *q, const struct ip_addr *client)
+{
+    size_t kept = ip_is_v4(client) ? 15 : 7;
+    return (uint16_t)(siphash13(&q->key, client->b, kept) % QUESTIONS_ASKERS);
+}
+
+static bool is_room(const struct questions *q, enum question_kind kind, uint16_t asker)
+{
+    uint32_t most = kind == QUESTION_NAME ? QUESTIONS_NAMES_MAX : QUESTIONS_MAX;
+    return q->under_way < most && q->asker[asker] < QUESTIONS_CLIENT_MAX;
+}
+
 /* A question to be filled in, in the ring itself: a password is nowhere else. NULL: no room. */
 static struct question *begin(struct questions *q, handle_t id, enum question_kind kind,
                               const struct ip_addr *client)
 {
-    if (q->under_way >= QUESTIONS_MAX)
+    uint16_t asker = asker_of(q, client);
+    if (!is_room(q, kind, asker))
         return NULL;
     struct question *to = byte_ring_reserve(q->asked, sizeof(*to));
     assert(to && "fewer are under way than the ring holds");
     memset(to, 0, sizeof(*to));
     to->id = id;
+    to->asker = asker;
     to->kind = (uint8_t)kind;
     to->client = *client;
     return to;
@@ -58,10 +73,11 @@ static struct question *begin(struct questions *q, handle_t id, enum question_ki
  * question is rare enough, as a lookup or a crypt(3) follows. The write cannot fail but where the
  * count is at its end, and then the other side wakes anyway.
  */
-static void ask(struct questions *q)
+static void ask(struct questions *q, const struct question *to)
 {
-    byte_ring_commit(q->asked);
     q->under_way++;
+    q->asker[to->asker]++;
+    byte_ring_commit(q->asked);
     ssize_t ignored = write(q->wake, &(uint64_t){1}, sizeof(uint64_t));
     (void)ignored;
 }
@@ -75,7 +91,7 @@ bool questions_ask_name(struct questions *q, handle_t id, const char *name, bool
         return false;
     to->v6 = v6;
     memcpy(to->name, name, n);
-    ask(q);
+    ask(q, to);
     return true;
 }
 
@@ -91,7 +107,7 @@ bool questions_ask_password(struct questions *q, handle_t id, const void *creden
     to->login.credentials = credentials;
     memcpy(to->login.user, user, n_user);
     memcpy(to->login.password, password, n_password);
-    ask(q);
+    ask(q, to);
     return true;
 }
 
@@ -101,8 +117,9 @@ unsigned questions_hear(struct questions *q, struct connect *c, tick_t now)
     const struct question_answer *a;
     /* No more than were under way, as an answer may lead to the next question. */
     for (unsigned most = q->under_way; n < most && (a = byte_ring_peek(q->answered)); n++) {
-        assert(q->under_way > 0 && "each question is answered once");
+        assert(q->under_way > 0 && q->asker[a->asker] > 0 && "each question is answered once");
         q->under_way--;
+        q->asker[a->asker]--;
         if (a->kind == QUESTION_NAME)
             connect_resolved(c, a->id, &a->answer, now);
         else

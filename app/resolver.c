@@ -40,6 +40,7 @@ struct waiter {
     struct list node; /* of its entry */
     struct client *client;
     handle_t id;
+    uint16_t asker;
     unsigned worker;
 };
 
@@ -325,9 +326,10 @@ static void check(const struct resolver *r)
 
 /* ---- queries ---- */
 
-static void give(struct resolver *r, unsigned worker, handle_t id, const struct connect_answer *a)
+static void give(struct resolver *r, unsigned worker, handle_t id, uint16_t asker,
+                 const struct connect_answer *a)
 {
-    struct question_answer to = {.id = id, .kind = QUESTION_NAME, .answer = *a};
+    struct question_answer to = {.id = id, .asker = asker, .kind = QUESTION_NAME, .answer = *a};
     r->answer(r->ctx, worker, &to);
 }
 
@@ -336,7 +338,7 @@ static void answer_waiters(struct resolver *r, struct entry *e)
     for (struct list *it; (it = list_first(&e->waiters));) {
         struct waiter *w = container_of(it, struct waiter, node);
         list_remove(it);
-        give(r, w->worker, w->id, &e->answer);
+        give(r, w->worker, w->id, w->asker, &e->answer);
         w->client->waiting--;
         client_drop_idle(r, w->client);
         slab_free(r->waiters, w);
@@ -654,7 +656,7 @@ static enum resolver_counter wait_for(struct resolver *r, struct entry *e, const
             slab_free(r->waiters, w);
         return RESOLVER_BUSY_MEMORY;
     }
-    *w = (struct waiter){.client = c, .id = q->id, .worker = worker};
+    *w = (struct waiter){.client = c, .id = q->id, .asker = q->asker, .worker = worker};
     list_push_back(&e->waiters, &w->node);
     c->waiting++;
     if (begins)
@@ -673,12 +675,12 @@ void resolver_ask(struct resolver *r, unsigned worker, const struct question *q,
     r->count[RESOLVER_QUESTIONS]++;
     if (!normal(q->name, name)) {
         r->count[RESOLVER_SPECIAL]++;
-        give(r, worker, q->id, &a);
+        give(r, worker, q->id, q->asker, &a);
         return;
     }
     struct entry *e = entry_find(r, name, q->v6);
     if (answer_at_once(r, name, &a) || answer_from_cache(r, e, &a)) {
-        give(r, worker, q->id, &a);
+        give(r, worker, q->id, q->asker, &a);
         return;
     }
     struct client *c = client_get(r, &q->client);
@@ -688,7 +690,7 @@ void resolver_ask(struct resolver *r, unsigned worker, const struct question *q,
             client_drop_idle(r, c);
         r->count[why]++;
         a.outcome = CONNECT_BUSY;
-        give(r, worker, q->id, &a);
+        give(r, worker, q->id, q->asker, &a);
     }
     check(r);
 }

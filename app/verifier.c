@@ -181,7 +181,7 @@ static unsigned waiting_of(struct verifier *v, const struct ip_addr *client)
 static void answer(struct verifier *v, unsigned worker, const struct question *q, uint8_t outcome)
 {
     const struct question_answer a = {
-        .id = q->id, .kind = QUESTION_PASSWORD, .answer.outcome = outcome};
+        .id = q->id, .asker = q->asker, .kind = QUESTION_PASSWORD, .answer.outcome = outcome};
     v->answer(v->ctx, worker, &a);
 }
 

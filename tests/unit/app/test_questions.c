@@ -13,6 +13,15 @@ static struct questions q;
 static int wake;
 static const struct ip_addr CLIENT = {{[10] = 0xff, [11] = 0xff, 192, 0, 2, 1}};
 
+/* Of so many prefixes that no bound of one of them is met, and of none of them twice by hash. */
+static const struct ip_addr *client_of(handle_t id)
+{
+    static struct ip_addr of;
+    of = CLIENT;
+    of.b[14] = (uint8_t)(id % 8);
+    return &of;
+}
+
 /* The service's side: what it has heard. */
 static struct {
     unsigned names, logins;
@@ -30,7 +39,7 @@ void connect_resolved(struct connect *c, handle_t id, const struct connect_answe
     heard.outcome = (enum connect_outcome)a->outcome;
     heard.now = now;
     if (heard.ask_again)
-        ck_assert(questions_ask_name(&q, id, "again.example", a->v6, &CLIENT));
+        ck_assert(questions_ask_name(&q, id, "again.example", a->v6, client_of(id)));
 }
 
 void connect_verified(struct connect *c, handle_t id, enum connect_outcome o, tick_t now)
@@ -48,6 +57,7 @@ static void setup(void)
     wake = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     ck_assert_int_ge(wake, 0);
     ck_assert(questions_init(&q, wake));
+    q.key = (struct siphash_key){1, 2}; /* the same places each time */
 }
 
 static void teardown(void)
@@ -59,12 +69,12 @@ static void teardown(void)
 
 static bool ask_name(handle_t id)
 {
-    return questions_ask_name(&q, id, "www.example", id % 2, &CLIENT);
+    return questions_ask_name(&q, id, "www.example", id % 2, client_of(id));
 }
 
 static bool ask_password(handle_t id, const char *password)
 {
-    return questions_ask_password(&q, id, &wake, "alice", password, &CLIENT);
+    return questions_ask_password(&q, id, &wake, "alice", password, client_of(id));
 }
 
 /* The control core's turn: answers the oldest question. */
@@ -72,7 +82,7 @@ static void answer_next(enum connect_outcome o)
 {
     const struct question *p = questions_peek(&q);
     ck_assert_ptr_nonnull(p);
-    struct question_answer a = {.id = p->id, .kind = p->kind};
+    struct question_answer a = {.id = p->id, .asker = p->asker, .kind = p->kind};
     a.answer.outcome = (uint8_t)o;
     questions_pop(&q);
     questions_answer(&q, &a);
@@ -169,7 +179,7 @@ START_TEST(all_that_may_be_asked_finds_room_there_and_back)
 {
     for (unsigned round = 0; round < 20; round++) {
         for (unsigned i = 0; i < QUESTIONS_MAX; i++)
-            ck_assert(i % 3 ? ask_name(i) : ask_password(i, "secret"));
+            ck_assert(i % 3 && i < QUESTIONS_NAMES_MAX ? ask_name(i) : ask_password(i, "secret"));
         ck_assert(!ask_name(1));
         ck_assert(!ask_password(1, "x"));
         for (unsigned i = 0; i < QUESTIONS_MAX; i++)
@@ -189,17 +199,61 @@ END_TEST
  * answered. */
 START_TEST(an_answer_may_lead_to_the_next_question)
 {
-    for (unsigned i = 0; i < QUESTIONS_MAX; i++)
+    for (unsigned i = 0; i < QUESTIONS_NAMES_MAX; i++)
         ck_assert(ask_name(i));
-    for (unsigned i = 0; i < QUESTIONS_MAX; i++)
+    for (unsigned i = 0; i < QUESTIONS_NAMES_MAX; i++)
         answer_next(CONNECT_OK);
     heard.ask_again = true;
     for (unsigned round = 0; round < 5; round++) {
-        ck_assert_uint_eq(questions_hear(&q, NULL, round), QUESTIONS_MAX);
-        ck_assert_uint_eq(q.under_way, QUESTIONS_MAX);
-        for (unsigned i = 0; i < QUESTIONS_MAX; i++)
+        ck_assert_uint_eq(questions_hear(&q, NULL, round), QUESTIONS_NAMES_MAX);
+        ck_assert_uint_eq(q.under_way, QUESTIONS_NAMES_MAX);
+        for (unsigned i = 0; i < QUESTIONS_NAMES_MAX; i++)
             answer_next(CONNECT_OK);
     }
+}
+END_TEST
+
+START_TEST(names_leave_room_for_passwords)
+{
+    for (unsigned i = 0; i < QUESTIONS_NAMES_MAX; i++)
+        ck_assert(ask_name(i));
+    ck_assert(!ask_name(1));
+    for (unsigned i = QUESTIONS_NAMES_MAX; i < QUESTIONS_MAX; i++)
+        ck_assert(ask_password(i, "x"));
+    ck_assert(!ask_password(1, "x"));
+}
+END_TEST
+
+/* Whichever of its addresses it asks from, whatever it asks for. */
+START_TEST(a_client_leaves_room_for_others)
+{
+    struct ip_addr neighbour = *client_of(0);
+    neighbour.b[15] = 77;
+    for (unsigned i = 0; i < QUESTIONS_CLIENT_MAX; i++)
+        ck_assert(i % 2 ? ask_name(0) : questions_ask_name(&q, 0, "a", true, &neighbour));
+    ck_assert(!ask_name(0));
+    ck_assert(!ask_password(0, "x"));
+    ck_assert(!questions_ask_name(&q, 0, "a", true, &neighbour));
+    ck_assert(ask_name(1));
+    answer_next(CONNECT_OK);
+    ck_assert(!ask_name(0)); /* answered, and not heard yet */
+    ck_assert_uint_eq(questions_hear(&q, NULL, 1), 1);
+    ck_assert(ask_name(0));
+    ck_assert(!ask_name(0));
+}
+END_TEST
+
+/* A client is a /56. */
+START_TEST(an_ipv6_client_is_one_whatever_its_subnet)
+{
+    struct ip_addr a = {{0x20, 0x01, 0xd, 0xb8}};
+    for (unsigned i = 0; i < QUESTIONS_CLIENT_MAX; i++) {
+        a.b[7] = (uint8_t)i;
+        ck_assert(questions_ask_name(&q, 0, "a", true, &a));
+    }
+    ck_assert(!questions_ask_name(&q, 0, "a", true, &a));
+    a.b[6] = 1;
+    ck_assert(questions_ask_name(&q, 0, "a", true, &a));
 }
 END_TEST
 
@@ -262,4 +316,6 @@ END_TEST
 UNIT_MAIN("questions", setup, teardown, a_name_goes_over_whole, a_password_goes_over_whole,
           a_popped_password_is_nowhere_any_more, answers_come_to_the_service,
           all_that_may_be_asked_finds_room_there_and_back, an_answer_may_lead_to_the_next_question,
-          each_question_wakes, a_full_count_still_wakes, no_wake_is_lost_between_threads)
+          names_leave_room_for_passwords, a_client_leaves_room_for_others,
+          an_ipv6_client_is_one_whatever_its_subnet, each_question_wakes, a_full_count_still_wakes,
+          no_wake_is_lost_between_threads)
