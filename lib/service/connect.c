@@ -54,9 +54,11 @@ struct connect *connect_create(const struct connect_env *env, tick_t now)
     wheel_init(&c->wheel, now);
     set_keys(c);
     uint32_t max = env->max_tunnels ? env->max_tunnels : TUNNELS_DEFAULT;
+    list_init(&c->checks);
     c->tunnels = slab_create(env->mem, sizeof(struct tunnel), _Alignof(struct tunnel), max);
+    c->checking = slab_create(env->mem, sizeof(struct check), _Alignof(struct check), CHECKS);
     c->login = mem_alloc(env->mem, LOGINS * sizeof(*c->login), _Alignof(struct login));
-    if (c->tunnels && c->login)
+    if (c->tunnels && c->checking && c->login)
         return c;
     connect_destroy(c);
     return NULL;
@@ -67,6 +69,7 @@ static void tunnel_free(struct tunnel *t)
     struct connect *c = t->connect;
     struct mem *mem = c->env.mem;
     wheel_cancel(&c->wheel, &t->timer);
+    login_leave(t);
     mem_free(mem, t->search, sizeof(*t->search));
     mem_free(mem, t->authority, t->authority_n);
     pkt_free(t->late);
@@ -88,6 +91,7 @@ void connect_destroy(struct connect *c)
     while (c->tunnels && (t = slab_next(c->tunnels, &cursor)))
         tunnel_free(t);
     slab_destroy(c->tunnels);
+    slab_destroy(c->checking);
     mem_free(c->env.mem, c->login, LOGINS * sizeof(*c->login));
     mem_free(c->env.mem, c, sizeof(*c));
 }
@@ -136,6 +140,7 @@ struct tunnel *tunnel_create(struct connect *c, struct http_stream *s, const str
     proxy_hold(t->proxy, t->worker);
     t->began = t->active = c->now;
     timer_init(&t->timer, on_timer);
+    list_init(&t->waiting);
     if (add_parts(t, h, target))
         return t;
     tunnel_free(t);
@@ -280,21 +285,6 @@ void connect_resolved(struct connect *c, handle_t id, const struct connect_answe
     if (!t || !t->search)
         return;
     search_hear(t, a);
-    tunnel_settle(t);
-}
-
-void connect_verified(struct connect *c, handle_t id, enum connect_outcome o, tick_t now)
-{
-    struct tunnel *t = slab_get(c->tunnels, id);
-    c->now = now;
-    if (!t || t->state != TUNNEL_STATE_VERIFYING || !t->search)
-        return;
-    if (o == CONNECT_OK) {
-        login_remember(t);
-        tunnel_go(t);
-    } else {
-        tunnel_refuse(t, o == CONNECT_WRONG ? TUNNEL_UNKNOWN_USER : TUNNEL_LIMIT);
-    }
     tunnel_settle(t);
 }
 

@@ -144,9 +144,9 @@ struct connect_env {
      * call. client: whose question it is, for bounds. False: there is no room for questions now. */
     bool (*resolve)(void *ctx, handle_t id, const char *name, bool v6,
                     const struct ip_addr *client);
-    /* Asks whether that is user's password by these credentials (proxy_options.credentials, held by
-     * the proxy, which lives until the answer); connect_verified brings the answer, never within
-     * the call. False: no room. */
+    /* Asks, once for all tunnels that wait for the same, whether that is user's password by these
+     * credentials (proxy_options.credentials; the proxy lives as long as one of them does);
+     * connect_verified brings the answer, never within the call. False: no room. */
     bool (*verify)(void *ctx, handle_t id, const void *credentials, const char *user,
                    const char *password, const struct ip_addr *client);
     bool (*own)(void *ctx, const struct ip_addr *a); /* is it one of the appliance's addresses? */

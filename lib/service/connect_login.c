@@ -103,19 +103,91 @@ static bool is_remembered(struct tunnel *t)
     return l->hash[0] == t->login[0] && l->hash[1] == t->login[1] && t->connect->now < l->until;
 }
 
-void login_remember(struct tunnel *t)
+static void remember(struct tunnel *t)
 {
     *place(t) = (struct login){.hash = {t->login[0], t->login[1]},
                                .until = tick_after(t->connect->now, REMEMBERED)};
 }
 
-static enum login_is ask(struct tunnel *t, const char *password)
+/* NULL: none of that is under way. There are few: whoever answers has bounds. */
+static struct check *check_of(struct connect *c, const uint64_t hash[2])
+{
+    list_for_each (it, &c->checks) {
+        struct check *k = container_of(it, struct check, place);
+        if (k->hash[0] == hash[0] && k->hash[1] == hash[1])
+            return k;
+    }
+    return NULL;
+}
+
+static void check_end(struct connect *c, struct check *k)
+{
+    list_remove(&k->place);
+    slab_free(c->checking, k);
+}
+
+/* NULL: nobody can be asked now. */
+static struct check *begin(struct tunnel *t, const char *password)
 {
     struct connect *c = t->connect;
+    handle_t id;
+    struct check *k = slab_alloc(c->checking, &id);
+    if (!k)
+        return NULL;
+    list_init(&k->waiting);
+    list_push_back(&c->checks, &k->place);
+    memcpy(k->hash, t->login, sizeof(k->hash));
+    if (c->env.verify(c->env.ctx, id, tunnel_options(t)->credentials, t->user, password,
+                      &t->peer.addr))
+        return k;
+    check_end(c, k);
+    return NULL;
+}
+
+static enum login_is ask(struct tunnel *t, const char *password)
+{
+    struct check *k = check_of(t->connect, t->login);
     t->state = TUNNEL_STATE_VERIFYING;
-    bool asked = c->env.verify(c->env.ctx, slab_handle(c->tunnels, t),
-                               tunnel_options(t)->credentials, t->user, password, &t->peer.addr);
-    return asked ? LOGIN_ASKED : LOGIN_BUSY;
+    if (!k)
+        k = begin(t, password);
+    if (!k)
+        return LOGIN_BUSY;
+    list_push_back(&k->waiting, &t->waiting);
+    return LOGIN_ASKED;
+}
+
+void login_leave(struct tunnel *t)
+{
+    list_remove(&t->waiting);
+}
+
+static void tell(struct tunnel *t, enum connect_outcome o)
+{
+    if (!t->search)
+        return;
+    if (o == CONNECT_OK) {
+        remember(t);
+        tunnel_go(t);
+    } else {
+        tunnel_refuse(t, o == CONNECT_WRONG ? TUNNEL_UNKNOWN_USER : TUNNEL_LIMIT);
+    }
+    tunnel_settle(t);
+}
+
+void connect_verified(struct connect *c, handle_t id, enum connect_outcome o, tick_t now)
+{
+    struct check *k = slab_get(c->checking, id);
+    struct list waiting;
+    c->now = now;
+    if (!k)
+        return;
+    list_init(&waiting); /* one that ends meanwhile leaves it */
+    list_splice_back(&waiting, &k->waiting);
+    check_end(c, k);
+    for (struct list *first; (first = list_first(&waiting));) {
+        list_remove(first);
+        tell(container_of(first, struct tunnel, waiting), o);
+    }
 }
 
 static enum login_is check(struct tunnel *t, struct http_text value, char *plain, char *password)

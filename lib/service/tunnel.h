@@ -29,6 +29,7 @@
 
 #define TUNNEL_LISTENER_MAX 32u /* of a listener's name, in the log */
 
+#define CHECKS 1024u /* passwords that are being looked at */
 #define LOGINS 1024u /* passwords remembered by a worker */
 
 /* One that was right. */
@@ -37,10 +38,20 @@ struct login {
     tick_t until;
 };
 
+/* One that is being looked at, and all who wait for that: a client that opens many tunnels at once
+ * shows the same password with each. */
+struct check {
+    struct list place;   /* in connect.checks */
+    struct list waiting; /* tunnels */
+    uint64_t hash[2];
+};
+
 struct connect {
     struct connect_env env;
     struct http_env *http; /* the worker's, known from the first request on */
     struct slab *tunnels;
+    struct slab *checking;
+    struct list checks; /* those under way, the oldest first */
     struct wheel wheel;
     tick_t now; /* of the last call that said so */
     struct siphash_key key[2];
@@ -101,7 +112,8 @@ struct tunnel {
     struct ip_addr addr; /* that answered */
     char listener[TUNNEL_LISTENER_MAX];
     char user[PROXY_USER_MAX + 1];
-    uint64_t login[2]; /* hash of its credentials, for login_remember */
+    struct list waiting; /* in check.waiting */
+    uint64_t login[2];   /* hash of its credentials, for login_remember */
 };
 
 static inline const struct proxy_options *tunnel_options(const struct tunnel *t)
@@ -149,8 +161,8 @@ enum login_is { LOGIN_NONE, LOGIN_RIGHT, LOGIN_ASKED, LOGIN_BUSY };
 /* value: of proxy-authorization (RFC 7617 2). t->user is set, the password of LOGIN_ASKED is being
  * looked at. NONE: it is no such thing. */
 enum login_is login_check(struct tunnel *t, struct http_text value);
-/* t's password, of which login_check has kept the hash, was right. */
-void login_remember(struct tunnel *t);
+/* No more of it is waited for, by anybody; t may wait for one. */
+void login_leave(struct tunnel *t);
 
 /* connect_search.c */
 void search_begin(struct tunnel *t);

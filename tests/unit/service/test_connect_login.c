@@ -154,10 +154,45 @@ START_TEST(padding_is_optional_and_case_does_not_matter)
         tn.n_parties = tn.n_verify = 0;
         ask(good[i]);
         asks_as("A", password[i]);
-        party_fails(client, STREAM_RESET);
+        tn_verified(CONNECT_WRONG);
         stream_fini(&client->http.stream);
+        client->live = false;
     }
-    tn.n_parties = 0;
+}
+END_TEST
+
+/* A browser opens many at once; whoever answers has bounds for each client. */
+START_TEST(tunnels_that_show_the_same_wait_for_one_answer)
+{
+    ask("Basic QTpi");
+    struct party *first = client;
+    ask("Basic QTpi");
+    struct party *second = client;
+    ask("Basic QTpi");
+    ck_assert_uint_eq(tn.n_verify, 1);
+    party_fails(first, STREAM_RESET);
+    ck_assert_uint_eq(connect_tunnels(tn.connect), 2);
+    tn_verified(CONNECT_OK);
+    ck_assert_uint_eq(tn_newest()->port, 443);
+    party_opens(tn_newest());
+    ck_assert_uint_eq(client->status, 200);
+    party_fails(second, STREAM_RESET);
+    ck_assert_uint_eq(connect_tunnels(tn.connect), 1);
+    ask("Basic QTpi"); /* remembered */
+    ck_assert_uint_eq(tn.n_verify, 1);
+}
+END_TEST
+
+START_TEST(an_answer_that_nobody_waits_for_serves_the_next)
+{
+    ask("Basic QTpi");
+    party_fails(client, STREAM_RESET);
+    ask("Basic QTpi"); /* the question that nobody waits for any more will do */
+    ck_assert_uint_eq(tn.n_verify, 1);
+    tn_verified(CONNECT_WRONG);
+    refused_as(TUNNEL_UNKNOWN_USER, 407);
+    connect_verified(tn.connect, tn.verify[0].id, CONNECT_OK, tn.env.now); /* answered once */
+    ck_assert_uint_eq(connect_tunnels(tn.connect), 0);
 }
 END_TEST
 
@@ -353,6 +388,8 @@ UNIT_MAIN("connect_login", setup, teardown, nobody_is_asked_who_it_is,
           the_realm_is_the_proxys_name_where_it_has_none, a_long_realm_is_cut,
           a_right_password_lets_in, a_wrong_one_is_asked_for_again,
           what_is_no_login_is_asked_for_again, padding_is_optional_and_case_does_not_matter,
+          tunnels_that_show_the_same_wait_for_one_answer,
+          an_answer_that_nobody_waits_for_serves_the_next,
           passwords_may_be_empty_and_hold_colons_and_bytes, a_nul_is_none_of_a_name_or_password,
           names_and_passwords_have_bounds, a_right_password_is_remembered_for_a_while,
           another_password_is_not_what_was_remembered, what_was_remembered_can_be_forgotten,
