@@ -266,6 +266,14 @@ def knows_users_by_password(given):
                 assert outcome(client, at_echo(TARGET4)) is None
 
 
+def knows_a_user_who_opens_many_at_once(given):
+    """Before the password is known to be right: it is checked once."""
+    fields = {"proxy_authorization": basic("bob", PASSWORDS["bob"])}
+    with given.proxied(BASIC, **fields) as client:
+        tunnels = [client.request(at_echo(TARGET4)) for _ in range(90)]
+        assert {tunnel.answer() for tunnel in tunnels} == {200}
+
+
 def refuses_wrong_passwords(given):
     good = basic("alice", PASSWORDS["alice"])
     with given.proxied(BASIC) as client:
@@ -400,6 +408,7 @@ if __name__ == "__main__":
             permits_one_group_by_name,
             goes_by_the_first_rule_that_matches,
             asks_who_it_is,
+            knows_a_user_who_opens_many_at_once,
             knows_users_by_password,
             refuses_wrong_passwords,
             knows_users_by_certificate,
