@@ -517,7 +517,7 @@ END_TEST
 /* Stream 1 closes in the middle of its turn, and 5 has its memory before the next frame. */
 START_TEST(a_slot_used_again_has_nothing_of_the_last_stream)
 {
-    pair.settings[1].sched.quantum = 3 * FRAME;
+    pair.settings[1].sched.quantum = 8 * FRAME;
     for (unsigned p = 0; p < POLICIES; p++) {
         greet_by(by[p], 1u << 20, 4 * FRAME);
         const struct h2_stream *gone = ask(1);
