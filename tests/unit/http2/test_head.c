@@ -131,6 +131,8 @@ START_TEST(trailers)
 {
     TRAILERS("grpc-status=0|content-length=nonsense|checksum=", OK);
     left("grpc-status=0|checksum=|");
+    TRAILERS("host=a.example|x=y|host=b.example", OK); /* routes nothing (RFC 9110 6.5.1) */
+    left("host=a.example|x=y|host=b.example|");
     TRAILERS("", OK);
     ck_assert_uint_eq(head.n_fields, 0);
 }
