@@ -211,6 +211,21 @@ START_TEST(updates_of_more_streams_than_may_be_open_end_the_connection)
 }
 END_TEST
 
+/* RFC 9218 7.1 */
+START_TEST(a_server_that_sends_updates_ends_the_connection)
+{
+    static const struct h2_frame f = {.type = H2_PRIORITY_UPDATE, .length = 4};
+    uint8_t frame[H2_FRAME_HEADER + 4] = {[H2_FRAME_HEADER + 3] = 2};
+    h2_frame_write(frame, &f);
+    h2_pair_connect();
+    h2_pair_run();
+    ck_assert(!h2_has(&pair.client.conn, H2_CONN_FAILED));
+    h2_pair_inject(&pair.client, frame, sizeof(frame));
+    ck_assert(h2_has(&pair.client.conn, H2_CONN_FAILED));
+    ck_assert_int_eq((int)pair.client.conn.error, H2_PROTOCOL_ERROR);
+}
+END_TEST
+
 START_TEST(the_oldest_update_goes_where_there_are_too_many)
 {
     pair.settings[1].max_streams = 2 * H2_EARLY_MOST;
@@ -552,6 +567,7 @@ UNIT_MAIN("priority", setup, teardown, the_most_urgent_goes_first,
           an_update_takes_effect_at_once, an_update_before_its_stream_goes_before_the_field,
           an_update_of_a_closed_stream_is_ignored,
           updates_of_more_streams_than_may_be_open_end_the_connection,
+          a_server_that_sends_updates_ends_the_connection,
           the_oldest_update_goes_where_there_are_too_many, a_tunnel_is_incremental_whatever_is_said,
           only_the_tree_announces_that_it_follows_the_old_signals,
           a_client_without_the_old_signals_has_urgency, other_policies_follow_nothing,
