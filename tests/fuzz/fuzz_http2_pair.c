@@ -563,6 +563,16 @@ static void side_fini(struct side *s)
             counter_get(&s->counters, COUNTER_H2_STREAMS_CLOSED));
 }
 
+/* As a client that follows the old signals: one of ours says that it does not (RFC 9218 2.1). */
+static void say_tree(void)
+{
+    uint8_t *settings = client.conn.out.bytes + H2_PREFACE_SIZE;
+    struct h2_frame f = h2_frame_parse(settings);
+    uint8_t *last = settings + H2_FRAME_HEADER + f.length - H2_SETTINGS_ENTRY;
+    require(h2_setting_id(last) == H2_SETTINGS_NO_RFC7540_PRIORITIES);
+    h2_setting_write(last, H2_SETTINGS_NO_RFC7540_PRIORITIES, 0);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct reader in = reader_of(data, size);
@@ -575,6 +585,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     require(h2_connect(&client.conn, &client.h2, &client.settings, &client.peer, now));
     require(h2_accept(&server.conn, &server.h2, &server.settings, &service, &server.peer, now));
     h2_schedule(&server.conn, policies[which]);
+    if (policies[which] == SCHED_TREE)
+        say_tree();
     for (unsigned n = 0; n < OPS_MAX && reader_left(&in) > 0; n++)
         act(&in);
     pool.limit = heap.limit = SIZE_MAX;
