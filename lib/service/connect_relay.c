@@ -81,12 +81,21 @@ static void part_with_client(struct tunnel *t, enum http_abort why)
     t->client = NULL;
 }
 
+/* Has the client had all that the target said, to its end? Some never end their own direction then,
+ * as curl does not, and it would be no error to them. */
+static bool has_all(const struct tunnel *t)
+{
+    const struct stream *to = client_of(t);
+    return to && t->target_ended && !t->late && vec_queue_bytes(&to->out) == 0;
+}
+
 void relay_cut(struct tunnel *t, enum tunnel_end why)
 {
     tunnel_ends(t, why);
     search_end(t);
     part_with_target(t);
-    part_with_client(t, HTTP_ABORT_CANCEL);
+    bool done = why == TUNNEL_HALF_OPEN && has_all(t);
+    part_with_client(t, done ? HTTP_ABORT_DONE : HTTP_ABORT_CANCEL);
 }
 
 /* What came of the target before its reset goes first. */

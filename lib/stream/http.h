@@ -170,6 +170,7 @@ struct http_stream;
 /* Why a service ends a stream, as the other side is to hear it. X(enumerator, name) */
 #define HTTP_ABORTS(X)                                                                       \
     X(CANCEL, "cancel")               /* it is of no use any more; what stream_abort says */ \
+    X(DONE, "done")                   /* it has all that there is */                         \
     X(CONNECT_ERROR, "connect_error") /* the target's connection was reset (RFC 9113 8.5) */ \
     X(INTERNAL, "internal")           /* our own fault */
 
