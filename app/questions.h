@@ -14,8 +14,8 @@
 #include <stdint.h>
 
 #include "app/byte_ring.h"
-#include "base/siphash.h"
 #include "service/connect.h"
+#include "stack/flow.h" /* SipHash */
 
 #define QUESTIONS_MAX         1024u
 #define QUESTIONS_NAMES_MAX   (QUESTIONS_MAX * 3 / 4) /* from so many on no name is asked for */

@@ -284,7 +284,9 @@ bool h2_blocked(const struct h2_conn *c)
 
 uint32_t h2_cost(const struct h2_conn *c)
 {
-    return c->held + c->arrived + c->out.room + c->rx.room + h2_priorities_cost(c);
+    uint64_t held = c->in_held + c->out_held;
+    uint32_t streams = held < UINT32_MAX / 2 ? (uint32_t)held : UINT32_MAX / 2;
+    return streams + c->out.room + c->rx.room + h2_priorities_cost(c);
 }
 
 /* Of so many streams each is looked at; of more only the sums, for the sake of long tests. */

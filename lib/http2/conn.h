@@ -46,7 +46,7 @@ struct h2 {
     struct slab *streams;
     struct h2_fields fields; /* the block being decoded */
     struct h2_memo memo;
-    uint64_t memory; /* pinned by all connections, see h2_cost */
+    uint64_t spare; /* bytes that the worker could still let peers pin: the owner's to tell */
     /* A service did something, or the connection has: call h2_output soon. Many times is once. */
     void (*wake)(struct h2_conn *c);
 };
@@ -169,8 +169,8 @@ struct h2_conn {
     tick_t drain_at;
     uint64_t sent; /* content bytes */
 
-    uint32_t held;    /* by streams, at the last look and what arrived since */
-    uint32_t arrived; /* since the last look */
+    uint64_t in_held;  /* memory of what has arrived for streams and waits */
+    uint64_t out_held; /* and of what is to be sent of them */
 
     /* For those who look. */
     uint64_t rx_frames;

@@ -342,9 +342,9 @@ static void deliver(struct h2_conn *c, struct pkt **view, uint32_t n)
         s->length_left -= n;
     s->received += n;
     h2_count(c, COUNTER_H2_RX_CONTENT, n);
-    c->arrived += pkt_cost(p);
     h2_credit(c, n);
     stream_arrived(&s->http.stream, p);
+    h2_stream_account(s);
     h2_look_at_memory(c);
 }
 

@@ -46,7 +46,7 @@ struct h2_stream {
     uint32_t id;
     uint8_t state; /* enum h2_state */
     uint8_t flags; /* enum h2_stream_flag */
-    uint8_t code;  /* wire error for an abort by the service: enum h2_error */
+    uint8_t code;  /* for an abort by the service: 1 + enum h2_error; 0: it has not said */
     int64_t send_window;
     int64_t receive_window;
     uint32_t credit;    /* consumed and not yet told */
@@ -57,6 +57,8 @@ struct h2_stream {
     uint8_t looks;        /* in a row at which too little had been received */
     uint32_t surplus;     /* content that came after our end, which nobody waits for */
     uint64_t length_left; /* of content-length; HTTP_LENGTH_NONE: not said */
+    uint32_t in_cost;     /* what it has of conn->in_held, */
+    uint32_t out_cost;    /* and of out_held */
     struct h2_trailers *out;
     struct h2_trailers *in;
     struct vec_slot slot; /* of its outbound queue */
@@ -66,6 +68,9 @@ struct h2_stream {
 #define H2_PROMISES    256u
 #define H2_STREAM_HIGH (64u << 10)
 #define H2_STREAM_LOW  (32u << 10)
+
+/* So much a connection's streams may hold whatever the worker has to spare. */
+#define H2_PRESSED_LEAST (2u << 20)
 
 /* Frames that wait to be sent beyond this keep input from being read. */
 #define H2_QUEUE_HIGH (64u << 10)
@@ -179,10 +184,11 @@ void h2_stream_fail(struct h2_stream *s, enum stream_code code, enum h2_closed h
 void h2_streams_fail(struct h2_conn *c, enum stream_code code);
 /* A message that is malformed (RFC 9113 8.1.1). */
 void h2_stream_malformed(struct h2_conn *c, uint32_t id, struct h2_stream *s);
-/* Recomputes what streams hold, where much has arrived since, and ends the connection where it is
- * too much. */
+/* What it holds may have changed. */
+void h2_stream_account(struct h2_stream *s);
+/* Ends the connection where too much waits that has arrived. */
 void h2_look_at_memory(struct h2_conn *c);
-/* Do they hold so much that nothing more is to be invited? Then the window of the connection stays
+/* Does so much wait that nothing more is to be invited? Then the window of the connection stays
  * shut, so that a decent other side never meets the bound. */
 bool h2_is_pressed(struct h2_conn *c);
 /* Frees those that are over. */

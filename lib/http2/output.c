@@ -106,6 +106,7 @@ static void put_data(struct h2_conn *c, struct h2_stream *s, uint8_t *out, uint3
     if (end)
         s->flags |= H2_STREAM_END_SAID;
     stream_acked(st, n);
+    h2_stream_account(s);
     h2_stream_look(s);
 }
 

@@ -30,7 +30,7 @@
     X(settings_entries, 32, 1, H2_FRAME_SIZE_MAX / H2_SETTINGS_ENTRY)     \
     X(continuations, 8, 1, 128)                                           \
     X(total_streams, UINT64_C(1) << 30, 1, H2_STREAM_MAX / 2 + 1)         \
-    X(memory, 4 * MIB, 64 * KIB, UINT32_MAX)                              \
+    X(memory, 32 * MIB, 64 * KIB, UINT32_MAX)                             \
     X(progress_bytes, 1024, 1, UINT32_MAX)                                \
     X(preface_timeout, 10 * TICK_SEC, TICK_MS, TIME_MAX)                  \
     X(headers_timeout, 10 * TICK_SEC, TICK_MS, TIME_MAX)                  \

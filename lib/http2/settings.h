@@ -38,7 +38,7 @@ struct h2_settings {
     uint32_t settings_entries; /* in one frame: 32 */
     uint32_t continuations;    /* CONTINUATION frames of one block: 8 */
     uint64_t total_streams;    /* opened in a connection's life, then GOAWAY: 2^30 */
-    uint32_t memory;           /* bytes pinned by one connection (h2_cost): 4 MiB */
+    uint32_t memory;           /* bytes pinned by one connection (h2_cost): 32 MiB */
     uint32_t progress_bytes;   /* content that must leave in progress_timeout: 1,024 */
     tick_t preface_timeout;    /* to the preface and SETTINGS: 10 s */
     tick_t headers_timeout;    /* to END_HEADERS: 10 s */

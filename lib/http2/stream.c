@@ -8,8 +8,6 @@
 
 #include "http2/internal.h"
 
-#define LOOK_EVERY (64u << 10) /* bytes of packets arrived, see h2_look_at_memory */
-
 static bool can_send(const struct h2_stream *s)
 {
     return s->state == H2_OPEN || s->state == H2_HALF_CLOSED_REMOTE;
@@ -107,6 +105,7 @@ void h2_stream_fail(struct h2_stream *s, enum stream_code code, enum h2_closed h
 {
     leave(s, how);
     stream_failed(&s->http.stream, code);
+    h2_stream_account(s);
 }
 
 void h2_streams_fail(struct h2_conn *c, enum stream_code code)
@@ -115,6 +114,7 @@ void h2_streams_fail(struct h2_conn *c, enum stream_code code)
     for (struct h2_stream *s; (s = h2_streams_next(&c->streams, &at));) {
         detach(s, H2_CLOSED_BY_US);
         stream_failed(&s->http.stream, code);
+        h2_stream_account(s);
     }
     h2_streams_clear(&c->streams);
     h2_streams_changed(c);
@@ -231,6 +231,7 @@ void h2_stream_look(struct h2_stream *s)
 static void carrier_consume(struct stream *st, uint32_t n)
 {
     struct h2_stream *s = h2_stream_of(st);
+    h2_stream_account(s);
     if (can_receive(s))
         h2_stream_credit(s, n);
 }
@@ -239,6 +240,7 @@ static void carrier_ready(struct stream *st)
 {
     struct h2_stream *s = h2_stream_of(st);
     struct h2_conn *c = s->conn;
+    h2_stream_account(s);
     if (s->state != H2_CLOSED) {
         h2_stream_look(s);
     } else if (stream_over(st)) {
@@ -248,11 +250,21 @@ static void carrier_ready(struct stream *st)
     h2_wake(c);
 }
 
+/* RFC 9113 8.1: where the answer has gone whole, only the rest of the request is not wanted. It is
+ * no error then, and a client that waits for the stream to close knows that it has everything. */
+static enum h2_error abort_code(const struct h2_stream *s)
+{
+    if (s->code)
+        return (enum h2_error)(s->code - 1);
+    return h2_stream_is_early(s) ? H2_NO_ERROR : H2_CANCEL;
+}
+
 static void carrier_abort(struct stream *st)
 {
     struct h2_stream *s = h2_stream_of(st);
     struct h2_conn *c = s->conn;
-    h2_rst_output(c, s->id, s->code ? s->code : H2_CANCEL);
+    h2_stream_account(s);
+    h2_rst_output(c, s->id, abort_code(s));
     if (s->state != H2_CLOSED) /* or the connection has failed just now */
         leave(s, H2_CLOSED_BY_US);
     list_remove(&s->leaving);
@@ -266,9 +278,9 @@ static const struct stream_carrier carrier = {
 /* What stream_abort, which comes next, is to say. */
 static void http_set_code(struct http_stream *h, enum http_abort why)
 {
-    static const uint8_t code[] = {[HTTP_ABORT_CANCEL] = H2_CANCEL,
-                                   [HTTP_ABORT_CONNECT_ERROR] = H2_CONNECT_ERROR,
-                                   [HTTP_ABORT_INTERNAL] = H2_INTERNAL_ERROR};
+    static const uint8_t code[] = {[HTTP_ABORT_DONE] = 1 + H2_NO_ERROR,
+                                   [HTTP_ABORT_CONNECT_ERROR] = 1 + H2_CONNECT_ERROR,
+                                   [HTTP_ABORT_INTERNAL] = 1 + H2_INTERNAL_ERROR};
     h2_stream_of(&h->stream)->code = code[why];
 }
 
@@ -353,6 +365,8 @@ void h2_stream_free(struct h2_stream *s)
         detach(s, H2_CLOSED_BY_US);
     list_remove(&s->leaving);
     stream_fini(&s->http.stream);
+    c->in_held -= s->in_cost;
+    c->out_held -= s->out_cost;
     h2_trailers_free(h2_mem(c), s->out);
     h2_trailers_free(h2_mem(c), s->in);
     slab_free(c->h2->streams, s);
@@ -372,32 +386,37 @@ void h2_streams_reap(struct h2_conn *c)
         h2_stream_free(container_of(first, struct h2_stream, leaving));
 }
 
-static void look(struct h2_conn *c)
+void h2_stream_account(struct h2_stream *s)
 {
-    uint64_t held = 0;
-    uint32_t at = 0;
-    for (const struct h2_stream *s; (s = h2_streams_next(&c->streams, &at));)
-        held += stream_cost(&s->http.stream);
-    c->held = held > UINT32_MAX / 2 ? UINT32_MAX / 2 : (uint32_t)held;
-    c->arrived = 0;
+    struct h2_conn *c = s->conn;
+    uint32_t in = s->http.stream.in_cost;
+    uint32_t out = s->http.stream.out.cost;
+    c->in_held += in;
+    c->in_held -= s->in_cost;
+    c->out_held += out;
+    c->out_held -= s->out_cost;
+    s->in_cost = in;
+    s->out_cost = out;
+}
+
+/* What all may hold and the connection's window still opens: half of the bound, but no more than
+ * half of what the worker has to spare, so that one connection leaves others theirs. */
+static uint64_t pressed_at(const struct h2_conn *c)
+{
+    uint64_t most = c->settings->memory / 2;
+    uint64_t part = c->h2->spare / 2 > H2_PRESSED_LEAST ? c->h2->spare / 2 : H2_PRESSED_LEAST;
+    return part < most ? part : most;
 }
 
 void h2_look_at_memory(struct h2_conn *c)
 {
-    if (c->arrived < LOOK_EVERY)
-        return;
-    look(c);
-    if (c->held > c->settings->memory)
+    if (c->in_held > c->settings->memory)
         h2_calm(c, COUNTER_H2_LIMIT_MEMORY);
 }
 
 bool h2_is_pressed(struct h2_conn *c)
 {
-    uint32_t most = c->settings->memory / 2;
-    if (c->held + c->arrived <= most)
-        return false;
-    look(c);
-    return c->held > most;
+    return c->in_held > pressed_at(c);
 }
 
 /* ---- trailers ---- */

@@ -70,7 +70,6 @@ static bool fires(tick_t *at, tick_t now)
 static void tidy(struct h2_conn *c)
 {
     struct mem *mem = h2_mem(c);
-    c->held = c->arrived = 0;
     h2_streams_tidy(&c->streams, mem);
     h2_priorities_tidy(c);
     if (h2_queue_bytes(&c->out) == 0)
@@ -100,11 +99,16 @@ static unsigned collect(const struct h2_conn *c, bool (*is)(const struct h2_stre
     return n;
 }
 
+/* A tunnel may, its service has timeouts of its own; but not while memory is short. */
+static bool may_not_rest(const struct h2_stream *s)
+{
+    return !(s->flags & H2_STREAM_TUNNEL) || s->conn->h2->spare == 0;
+}
+
 static bool sends_too_little(const struct h2_stream *s)
 {
     uint8_t both = H2_STREAM_WANTING | H2_STREAM_MARKED;
-    return (s->flags & both) == both &&
-           !(s->flags & H2_STREAM_TUNNEL) && /* may rest, see service/connect.h */
+    return (s->flags & both) == both && may_not_rest(s) &&
            s->sent - s->sent_mark < s->conn->settings->progress_bytes;
 }
 

@@ -443,11 +443,19 @@ static void do_handshakes(struct stack *s, tick_t now)
     }
 }
 
+/* Well before new connections are refused, see tcp_full. */
+static uint64_t memory_to_spare(const struct tcp *t)
+{
+    uint64_t most = t->memory_max / 8 * 5;
+    return t->memory < most ? most - t->memory : 0;
+}
+
 void sessions_serve(struct stack *s, tick_t now)
 {
     if (!sessions_pending(s))
         return;
     s->http.now = now;
+    s->h2.spare = memory_to_spare(&s->tcp);
     do_handshakes(s, now);
     read_some(&s->sessions.reading, READ_SESSIONS, now);
     if (!stream_ready_empty(&s->h2.ready))

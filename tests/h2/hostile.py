@@ -579,11 +579,11 @@ def more_streams_than_a_life_has(victim):
 
 
 def content_that_nobody_reads(victim):
-    """An echo cannot send, so it does not read; what its streams hold is bounded."""
+    """An echo cannot send, so it reads no more than it queues; what waits is bounded."""
     with calmed(victim, (INITIAL_WINDOW, 0), h2_limit_memory=1) as conn:
-        for stream in odd_numbers(16):
+        for stream in odd_numbers(4):
             conn.post(stream)
-            n = min(conn.window, conn.window_of(stream), 60_000)
+            n = min(conn.window, conn.window_of(stream), 240_000)
             conn.upload(stream, bytes(n), end=False)
 
 

@@ -278,6 +278,22 @@ def holds_no_more_than_a_window(given):
         saw(given, targets.STUCK, "rst")
 
 
+def goes_on_beside_many_that_stand(given):
+    """A hundred downloads that the client has stopped, and twelve uploads to who does not read."""
+    content = data(200_000)
+    with given.proxied() as client:
+        for _ in range(100):
+            client.open(literal(TARGET4, targets.SOURCE)).stop()
+        client.until("each has some", lambda: all(t.body for t in client.tunnels.values()))
+        same(dialogue(client.open(literal(TARGET4, targets.ECHO)), content), content)
+    with given.proxied() as client:
+        for _ in range(12):
+            fill(client, client.open(literal(TARGET4, targets.STUCK)))
+        for _ in range(3):
+            same(dialogue(client.open(literal(TARGET4, targets.ECHO)), content), content)
+    given.targets.forget()
+
+
 def fill(client, tunnel):
     """Until its window stays shut. How much that was."""
     sent = tunnel.offer(bytes(MIB))
@@ -466,6 +482,7 @@ ENDS = (
     holds_no_more_than_a_window,
 )
 ERRORS = (
+    goes_on_beside_many_that_stand,
     refuses_what_is_no_target,
     refuses_what_is_no_request,
     resets_a_tunnel_with_another_head,

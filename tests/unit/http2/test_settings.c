@@ -31,7 +31,7 @@ START_TEST(takes_the_defaults_that_are_promised)
     ck_assert_uint_eq(s.settings_entries, 32);
     ck_assert_uint_eq(s.continuations, 8);
     ck_assert_uint_eq(s.total_streams, 1u << 30);
-    ck_assert_uint_eq(s.memory, 4096 * KIB);
+    ck_assert_uint_eq(s.memory, 32 * 1024 * KIB);
     ck_assert_uint_eq(s.progress_bytes, 1024);
     ck_assert_uint_eq(s.preface_timeout, 10 * TICK_SEC);
     ck_assert_uint_eq(s.headers_timeout, 10 * TICK_SEC);

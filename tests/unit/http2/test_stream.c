@@ -22,11 +22,32 @@ START_TEST(an_abort_says_cancel_unless_the_service_says_otherwise)
     wire_request(3, "/echo", false);
     wire_take(true);
     stream_abort(&stream_at(1)->stream);
-    h2_stream_of(&stream_at(3)->stream)->code = H2_CONNECT_ERROR;
-    stream_abort(&stream_at(3)->stream);
+    http_abort(stream_at(3), HTTP_ABORT_CONNECT_ERROR);
     wire_take(true);
     ck_assert_int_eq(wire_reset(1), H2_CANCEL);
     ck_assert_int_eq(wire_reset(3), H2_CONNECT_ERROR);
+    ck_assert_uint_eq(server->n_objects, 0);
+}
+END_TEST
+
+/* RFC 9113 8.1 */
+START_TEST(an_abort_behind_the_whole_answer_is_no_error)
+{
+    wire_greet();
+    for (uint32_t id = 1; id <= 5; id += 2) {
+        wire_request(id, "/echo", false);
+        wire_take(true);
+        stream_end(&stream_at(id)->stream);
+        wire_take(true);
+        ck_assert_int_eq(h2_stream_of(&stream_at(id)->stream)->state, H2_HALF_CLOSED_LOCAL);
+    }
+    stream_abort(&stream_at(1)->stream);
+    http_abort(stream_at(3), HTTP_ABORT_CANCEL);
+    http_abort(stream_at(5), HTTP_ABORT_INTERNAL);
+    wire_take(true);
+    ck_assert_int_eq(wire_reset(1), H2_NO_ERROR);
+    ck_assert_int_eq(wire_reset(3), H2_NO_ERROR);
+    ck_assert_int_eq(wire_reset(5), H2_INTERNAL_ERROR);
     ck_assert_uint_eq(server->n_objects, 0);
 }
 END_TEST
@@ -108,7 +129,34 @@ START_TEST(memory_that_a_peer_pins_has_a_bound)
         wire_zeroes(H2_DATA, 0, 1, 2000); /* nobody takes it */
     ck_assert(h2_has(server, H2_CONN_FAILED));
     ck_assert_uint_eq(counter_get(&pair.server.counters, COUNTER_H2_LIMIT_MEMORY), 1);
-    ck_assert_uint_le(server->held, 4 * pair.settings[1].memory);
+    ck_assert_uint_le(server->in_held, 4 * pair.settings[1].memory);
+}
+END_TEST
+
+/* What services have queued for a client that does not read, too, as it comes and as it goes. */
+START_TEST(all_that_waits_is_in_its_cost)
+{
+    wire_greet();
+    wire_setting(H2_SETTINGS_INITIAL_WINDOW_SIZE, 1000);
+    wire_request(1, "/echo", false);
+    wire_take(true);
+    uint32_t idle = h2_cost(server);
+    wire_zeroes(H2_DATA, 0, 1, 9000);
+    ck_assert_uint_ge(server->in_held, PKT_COST);
+    ck_assert_uint_eq(server->out_held, 0);
+    wire_take(true);
+    ck_assert_uint_eq(server->in_held, 0);
+    ck_assert_uint_ge(server->out_held, PKT_COST);
+    ck_assert_uint_ge(h2_cost(server), idle + PKT_COST);
+    wire_word(H2_WINDOW_UPDATE, 1, 8000);
+    wire_take(true);
+    ck_assert_uint_eq(server->out_held, 0);
+    wire_zeroes(H2_DATA, 0, 1, 5000);
+    wire_take(true);
+    ck_assert_uint_ge(server->out_held, PKT_COST);
+    wire_word(H2_RST_STREAM, 1, H2_CANCEL);
+    wire_take(true);
+    ck_assert_uint_eq(server->in_held + server->out_held, 0);
 }
 END_TEST
 
@@ -145,8 +193,9 @@ END_TEST
 
 UNIT_MAIN("stream", h2_pair_setup, h2_pair_teardown,
           an_abort_says_cancel_unless_the_service_says_otherwise,
+          an_abort_behind_the_whole_answer_is_no_error,
           what_an_aborted_stream_had_not_consumed_is_credited,
           an_abort_in_the_middle_of_a_frame_loses_no_credit,
           a_reset_delivers_what_had_come_and_drops_what_was_to_go, want_of_objects_refuses_a_stream,
-          memory_that_a_peer_pins_has_a_bound, trailers_without_memory_abort_the_stream,
-          trailers_are_copied_with_their_texts)
+          memory_that_a_peer_pins_has_a_bound, all_that_waits_is_in_its_cost,
+          trailers_without_memory_abort_the_stream, trailers_are_copied_with_their_texts)
