@@ -157,6 +157,19 @@ static unsigned receive_handed(struct worker *w, unsigned from, tick_t now)
     return n;
 }
 
+/* As receive_all: who hands them over may take in as much in one turn of its own. */
+static unsigned receive_all_handed(struct worker *w, unsigned from, tick_t now)
+{
+    unsigned total = 0;
+    for (unsigned round = 0; round < INPUT_ROUNDS; round++) {
+        unsigned n = receive_handed(w, from, now);
+        total += n;
+        if (n < w->burst)
+            break;
+    }
+    return total;
+}
+
 static unsigned input(struct worker *w, tick_t now)
 {
     unsigned n = 0;
@@ -166,7 +179,7 @@ static unsigned input(struct worker *w, tick_t now)
         return n;
     for (unsigned from = 0; from < w->n_workers; from++)
         if (from != w->index)
-            n += receive_handed(w, from, now);
+            n += receive_all_handed(w, from, now);
     flush_batches(w);
     return n;
 }
