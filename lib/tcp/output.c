@@ -148,6 +148,7 @@ static void fill_header(struct tcp_conn *c, const struct segment *s,
     }
     h->ack = c->receiver.nxt;
     bool lean = tcp_lean(c->tcp);
+    c->receiver.slow |= (c->stream.bits & STREAM_HELD) != 0;
     h->window = receiver_window(&c->receiver, syn, lean);
     c->tcp->starved |= lean && h->window == 0 && c->receiver.unconsumed < c->receiver.size;
 }

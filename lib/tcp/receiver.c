@@ -341,7 +341,6 @@ uint16_t receiver_window(struct tcp_receiver *r, bool syn, bool lean)
 {
     uint8_t scale = syn ? 0 : r->scale; /* RFC 7323 2.2: that of a SYN is never scaled */
     uint32_t known = offered(r);
-    r->slow |= r->unconsumed > r->size / 4;
     uint32_t room = min_u32(window_room(r), (uint32_t)UINT16_MAX << scale);
     if (lean || room < known)
         room = known;

@@ -58,7 +58,7 @@ struct tcp_receiver {
     uint8_t ack;   /* enum receiver_ack: what is due */
     uint8_t quick; /* segments still to be acknowledged at once: at the start, after gaps */
     bool dsack_due;
-    bool slow;             /* in this round the service had much before it when we spoke */
+    bool slow;             /* the service held in this round, when we spoke: the owner says so */
     struct tcp_sack dsack; /* to be told with the next ACK; valid with dsack_due */
     uint32_t ack_delay;    /* the most, in ticks (settings.delayed_ack) */
     tick_t ack_due;        /* with RECEIVER_ACK_DELAYED */
