@@ -496,9 +496,7 @@ ERRORS = (
 if __name__ == "__main__":
     tap.main(
         tap.Group("af_xdp", ConnectPair, *BYTES, *ENDS, *ERRORS, leaves_nothing),
-        tap.Group(
-            "af_packet", functools.partial(ConnectPair, "af_packet"), *BYTES, *ENDS, leaves_nothing
-        ),
+        tap.Group("af_packet", functools.partial(ConnectPair, "af_packet"), *BYTES, leaves_nothing),
         tap.Group(
             "two workers",
             functools.partial(ConnectPair, config={"workers": {"cores": [0, 1]}}),

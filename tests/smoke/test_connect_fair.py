@@ -21,7 +21,7 @@ from tap import Missing
 
 MUX = os.environ.get("CONNECT_MUX", f"{ROOT}/build/tests/connect/connect_mux")
 STREAMS = 32
-SECONDS = 3
+SECONDS = 2
 EQUAL = 0.99  # Jain's index, at least
 CLOSE = 0.05  # shares may differ from their weights by so much
 WEIGHTS = 1, 2, 4
