@@ -32,7 +32,8 @@ DELAY = 0.025  # each way
 WINDOW = 256 << 10
 ENOUGH = 8 * WINDOW  # bytes of each stream
 QUIET = 0.5  # seconds
-HELD = 1024  # buffers, at most: a window's worth on each side, and what is on its way
+# Buffers, at most: a receive window as far as it may have grown before (4 MiB), and a send queue.
+HELD = 3500
 AWAY = "away.test"
 
 
