@@ -69,7 +69,7 @@ static void tunnel_free(struct tunnel *t)
     struct connect *c = t->connect;
     struct mem *mem = c->env.mem;
     wheel_cancel(&c->wheel, &t->timer);
-    login_leave(t);
+    list_remove(&t->waiting);
     mem_free(mem, t->search, sizeof(*t->search));
     mem_free(mem, t->authority, t->authority_n);
     pkt_free(t->late);

@@ -156,11 +156,6 @@ static enum login_is ask(struct tunnel *t, const char *password)
     return LOGIN_ASKED;
 }
 
-void login_leave(struct tunnel *t)
-{
-    list_remove(&t->waiting);
-}
-
 static void tell(struct tunnel *t, enum connect_outcome o)
 {
     if (!t->search)

@@ -161,8 +161,6 @@ enum login_is { LOGIN_NONE, LOGIN_RIGHT, LOGIN_ASKED, LOGIN_BUSY };
 /* value: of proxy-authorization (RFC 7617 2). t->user is set, the password of LOGIN_ASKED is being
  * looked at. NONE: it is no such thing. */
 enum login_is login_check(struct tunnel *t, struct http_text value);
-/* No more of it is waited for, by anybody; t may wait for one. */
-void login_leave(struct tunnel *t);
 
 /* connect_search.c */
 void search_begin(struct tunnel *t);
